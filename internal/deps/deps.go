@@ -1,0 +1,26 @@
+package deps
+
+import (
+	_ "github.com/go-telegram/bot"
+	_ "github.com/slack-go/slack/socketmode"
+	_ "github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/riverqueue/river"
+	_ "github.com/riverqueue/river/riverdriver/riverpgxv5"
+	_ "github.com/riverqueue/river/rivermigrate"
+	_ "github.com/modelcontextprotocol/go-sdk/mcp"
+	_ "github.com/labstack/echo/v4"
+	_ "github.com/pressly/goose/v3"
+	_ "github.com/spf13/cobra"
+	_ "github.com/danielgtaylor/huma/v2/adapters/humago"
+	_ "github.com/google/uuid"
+	_ "golang.org/x/crypto/bcrypt"
+	_ "golang.org/x/time/rate"
+	_ "github.com/google/go-cmp/cmp"
+	_ "pgregory.net/rapid"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "go.uber.org/goleak"
+	_ "github.com/caarlos0/env/v11"
+	_ "go.yaml.in/yaml/v3"
+	_ "github.com/cenkalti/backoff/v5"
+)
