@@ -232,16 +232,27 @@ CREATE TABLE inbox (
     PRIMARY KEY (channel, event_id)
 );
 
--- audit_log: append-only and hash-chained (internal/audit).
+-- audit_log: append-only and hash-chained (internal/audit). A record is written to
+-- audit_queue by the transaction it tells of, and chained by one writer afterwards,
+-- so that transactions do not wait for each other.
+CREATE TABLE audit_queue (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL DEFAULT now(),
+    kind     text NOT NULL,
+    agent_id text NOT NULL DEFAULT '',
+    actor    text NOT NULL DEFAULT '',
+    data     jsonb NOT NULL
+);
+
 CREATE TABLE audit_log (
-    seq        bigint PRIMARY KEY,
-    at         timestamptz NOT NULL,
-    kind       text NOT NULL,
-    agent_id   text NOT NULL DEFAULT '',
-    actor      text NOT NULL DEFAULT '',
-    data       text NOT NULL,
-    prev_hash  bytea NOT NULL,
-    hash       bytea NOT NULL
+    seq       bigint PRIMARY KEY,
+    at        timestamptz NOT NULL,
+    kind      text NOT NULL,
+    agent_id  text NOT NULL,
+    actor     text NOT NULL,
+    data      text NOT NULL,
+    prev_hash bytea NOT NULL,
+    hash      bytea NOT NULL
 );
 CREATE INDEX audit_log_agent ON audit_log (agent_id, seq);
 
@@ -258,6 +269,7 @@ CREATE TRIGGER audit_log_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audi
 -- +goose Down
 DROP TABLE audit_log;
 DROP FUNCTION audit_log_is_append_only;
+DROP TABLE audit_queue;
 DROP TABLE inbox;
 DROP TABLE card_deliveries;
 DROP TABLE approval_grants;

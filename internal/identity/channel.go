@@ -1,0 +1,54 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/secret"
+)
+
+var namespace = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// CreateChannel registers an adapter that runs outside this program and gives
+// the only copy of its token. Identities it may speak for are those of its
+// namespace.
+func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, actor string) (token string, err error) {
+	if !namespace.MatchString(name) {
+		return "", fault.Invalidf("channel %q: want lower-case letters, digits and -, at most 32", name)
+	}
+	if _, err := GetAgent(ctx, tx, agentID); err != nil {
+		return "", err
+	}
+	token = "holm_ch_" + secret.Token()
+	_, err = tx.Exec(ctx, `
+		INSERT INTO channels (namespace, agent_id, token_hash)
+		VALUES ($1, $2, $3)`, name, agentID, secret.Hash(token))
+	if unique(err) {
+		return "", fault.New(fault.Conflict, "exists", "channel %q exists already", name)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create channel: %w", err)
+	}
+	return token, audit.Write(ctx, tx, audit.Record{
+		Kind: "channel_created", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": name},
+	})
+}
+
+// FindChannel gives the agent and namespace that a channel token speaks for.
+func FindChannel(ctx context.Context, q db.Queryer, token string) (agentID, namespace string, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT agent_id, namespace
+		FROM channels
+		WHERE token_hash = $1`, secret.Hash(token)).Scan(&agentID, &namespace)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", "", fault.New(fault.Unauthenticated, "invalid_token", "the channel token is not valid")
+	}
+	return agentID, namespace, err
+}

@@ -1,0 +1,67 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/fault"
+	"holm/internal/secret"
+	"holm/policy"
+)
+
+// InviteTTL is how long an invitation can be used.
+const InviteTTL = 24 * time.Hour
+
+// CreateInvite makes a one-time token that gives whoever presents it first the
+// role. Only its hash is stored.
+func CreateInvite(ctx context.Context, tx pgx.Tx, agentID string, role policy.Role, actor string) (token string, err error) {
+	if _, err := GetAgent(ctx, tx, agentID); err != nil {
+		return "", err
+	}
+	token = secret.Token()
+	_, err = tx.Exec(ctx, `
+		INSERT INTO link_tokens (token_hash, agent_id, role, created_by, expires_at)
+		VALUES ($1, $2, $3, $4, now() + $5)`, secret.Hash(token), agentID, role, actor, InviteTTL)
+	if err != nil {
+		return "", fmt.Errorf("store invitation: %w", err)
+	}
+	return token, audit.Write(ctx, tx, audit.Record{
+		Kind: "invite_created", AgentID: agentID, Actor: actor, Data: map[string]any{"role": role},
+	})
+}
+
+// Membership is what an invitation gave.
+type Membership struct {
+	AgentID string
+	User    User
+	Role    policy.Role
+}
+
+// Redeem uses a token for the person at an address. A token that is unknown,
+// used or expired is Gone, with nothing changed. The same person presenting it
+// again is told of the membership they have.
+func Redeem(ctx context.Context, tx pgx.Tx, token string, a Address, name string) (Membership, error) {
+	var m Membership
+	err := tx.QueryRow(ctx, `
+		UPDATE link_tokens
+		SET used_at = COALESCE(used_at, now()),
+		    used_by = $2
+		WHERE token_hash = $1
+		  AND (used_by = $2 OR (used_at IS NULL AND expires_at > now()))
+		RETURNING agent_id, role`, secret.Hash(token), a.String()).Scan(&m.AgentID, &m.Role)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return m, fault.New(fault.Gone, "invite_invalid", "this invitation is not valid: it may have been used or have expired; ask for a new one")
+	}
+	if err != nil {
+		return m, fmt.Errorf("redeem invitation: %w", err)
+	}
+	if m.User, err = EnsureUser(ctx, tx, a, name); err != nil {
+		return m, err
+	}
+	return m, Join(ctx, tx, m.AgentID, m.User.ID, m.Role, "user:"+m.User.ID)
+}

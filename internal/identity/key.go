@@ -1,0 +1,110 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/crypto/bcrypt"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/secret"
+)
+
+// KeyScheme begins every key that Holm makes: holm_sk_<prefix>_<secret>.
+const KeyScheme = "holm_sk_"
+
+// bcryptCost is 10: about 65 ms on a small machine, paid once per key and
+// process, since Keyring remembers a keyed hash afterwards.
+const bcryptCost = 10
+
+// Key is one access key as it may be shown; the secret is never kept.
+type Key struct {
+	Prefix    string     `json:"prefix"`
+	AgentID   string     `json:"agentId"`
+	UserID    *string    `json:"userId,omitempty"`
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	RevokedAt *time.Time `json:"revokedAt,omitempty"`
+}
+
+// CreateKey makes a key for an agent, optionally bound to a user, and gives
+// the only copy of its text. Publish KeysChanged after the commit.
+func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *time.Time, actor string) (text string, err error) {
+	prefix := newPrefix()
+	text = KeyScheme + prefix + "_" + secret.Token()
+	hash, err := bcrypt.GenerateFromPassword([]byte(text), bcryptCost)
+	if err != nil {
+		return "", fmt.Errorf("hash key: %w", err)
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO agent_keys (prefix, agent_id, hash, user_id, expires_at)
+		VALUES ($1, $2, $3, NULLIF($4, ''), $5)`, prefix, agentID, string(hash), userID, expires)
+	if err != nil {
+		return "", fmt.Errorf("store key: %w", err)
+	}
+	return text, audit.Write(ctx, tx, audit.Record{
+		Kind: "key_created", AgentID: agentID, Actor: actor,
+		Data: map[string]any{"prefix": prefix, "userId": userID},
+	})
+}
+
+func newPrefix() string {
+	b := make([]byte, 5)
+	rand.Read(b)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b))
+}
+
+// RotateKeys revokes all keys of an agent and makes a new one.
+func RotateKeys(ctx context.Context, tx pgx.Tx, agentID, actor string) (text string, err error) {
+	if _, err := GetAgent(ctx, tx, agentID); err != nil {
+		return "", err
+	}
+	if _, err := tx.Exec(ctx, `
+		UPDATE agent_keys
+		SET revoked_at = now()
+		WHERE agent_id = $1
+		  AND revoked_at IS NULL`, agentID); err != nil {
+		return "", fmt.Errorf("revoke keys: %w", err)
+	}
+	return CreateKey(ctx, tx, agentID, "", nil, actor)
+}
+
+// RevokeKey ends one key. Publish KeysChanged after the commit.
+func RevokeKey(ctx context.Context, tx pgx.Tx, prefix, actor string) error {
+	var agentID string
+	err := tx.QueryRow(ctx, `
+		UPDATE agent_keys
+		SET revoked_at = now()
+		WHERE prefix = $1
+		  AND revoked_at IS NULL
+		RETURNING agent_id`, strings.TrimPrefix(prefix, KeyScheme)).Scan(&agentID)
+	if err == pgx.ErrNoRows {
+		return fault.NotFoundf("no live key with prefix %q", prefix)
+	}
+	if err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Record{
+		Kind: "key_revoked", AgentID: agentID, Actor: actor, Data: map[string]any{"prefix": prefix},
+	})
+}
+
+// ListKeys gives an agent's keys, the newest first.
+func ListKeys(ctx context.Context, q db.Queryer, agentID string) ([]Key, error) {
+	rows, err := q.Query(ctx, `
+		SELECT prefix, agent_id, user_id, created_at, expires_at, revoked_at
+		FROM agent_keys
+		WHERE agent_id = $1
+		ORDER BY created_at DESC, prefix`, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
+}

@@ -1,0 +1,200 @@
+package identity
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/time/rate"
+
+	"holm/internal/fault"
+	"holm/internal/wake"
+)
+
+// KeysChanged is published after any change of keys, so that every process
+// forgets what it remembered.
+const KeysChanged = "keys"
+
+// rememberFor bounds how long a proven key is believed without a look at its
+// row, should a notice be lost: a revoked key dies within a second.
+const rememberFor = time.Second
+
+// Caller is who a valid key speaks for.
+type Caller struct {
+	AgentID   string
+	KeyPrefix string
+	// UserID is the user the key is bound to, empty for a bare key.
+	UserID string
+}
+
+// RequesterID is who asks: the bound user, or the agent itself.
+func (c Caller) RequesterID() string {
+	if c.UserID != "" {
+		return c.UserID
+	}
+	return AgentRequester(c.AgentID)
+}
+
+// AgentRequester is the requester id of calls made with a bare key.
+func AgentRequester(agentID string) string { return "agent:" + agentID }
+
+// Keyring proves keys. bcrypt is paid once for a key; afterwards a keyed hash
+// of its text is compared, for as long as its row says the same.
+type Keyring struct {
+	pool   *pgxpool.Pool
+	macKey []byte
+
+	mu     sync.Mutex
+	proven map[string]provenKey
+
+	failures *throttle
+}
+
+type provenKey struct {
+	caller  Caller
+	hash    string
+	mac     []byte
+	checked time.Time
+}
+
+// NewKeyring makes an empty Keyring.
+func NewKeyring(pool *pgxpool.Pool) *Keyring {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return &Keyring{pool: pool, macKey: key, proven: map[string]provenKey{}, failures: newThrottle()}
+}
+
+// Run forgets proven keys whenever keys change anywhere, until ctx ends.
+func (k *Keyring) Run(ctx context.Context, hub *wake.Hub) error {
+	waiter := hub.Wait(KeysChanged)
+	defer waiter.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-waiter.C:
+			k.Forget()
+		}
+	}
+}
+
+// Forget drops all that is remembered; the next call of each key reads its row.
+func (k *Keyring) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for prefix, p := range k.proven {
+		p.checked = time.Time{}
+		k.proven[prefix] = p
+	}
+}
+
+var errKey = fault.New(fault.Unauthenticated, "invalid_key", "the access key is not valid")
+
+// Authenticate gives the caller of a key. addr, the network address of the
+// caller, is throttled after repeated failures.
+func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, error) {
+	prefix, ok := keyPrefix(text)
+	if !ok {
+		return Caller{}, k.refuse(addr)
+	}
+	mac := k.mac(text)
+	k.mu.Lock()
+	known, ok := k.proven[prefix]
+	k.mu.Unlock()
+	if ok && hmac.Equal(known.mac, mac) && time.Since(known.checked) < rememberFor {
+		return known.caller, nil
+	}
+	if k.failures.blocked(addr) {
+		return Caller{}, fault.New(fault.Unauthenticated, "throttled", "too many failed attempts from this address; wait a minute")
+	}
+	caller, hash, err := k.read(ctx, prefix)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Caller{}, k.refuse(addr)
+	}
+	if err != nil {
+		return Caller{}, fmt.Errorf("read key: %w", err)
+	}
+	if !(ok && known.hash == hash && hmac.Equal(known.mac, mac)) {
+		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(text)) != nil {
+			return Caller{}, k.refuse(addr)
+		}
+	}
+	k.mu.Lock()
+	k.proven[prefix] = provenKey{caller: caller, hash: hash, mac: mac, checked: time.Now()}
+	k.mu.Unlock()
+	return caller, nil
+}
+
+func (k *Keyring) refuse(addr string) error {
+	k.failures.count(addr)
+	return errKey
+}
+
+func (k *Keyring) mac(text string) []byte {
+	mac := hmac.New(sha256.New, k.macKey)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// read finds the live row of a prefix, following merged users.
+func (k *Keyring) read(ctx context.Context, prefix string) (c Caller, hash string, err error) {
+	err = k.pool.QueryRow(ctx, `
+		SELECT k.agent_id, k.prefix, COALESCE(u.merged_into, u.id, ''), k.hash
+		FROM agent_keys k
+		LEFT JOIN users u ON u.id = k.user_id
+		WHERE k.prefix = $1
+		  AND k.revoked_at IS NULL
+		  AND (k.expires_at IS NULL OR k.expires_at > now())`, prefix).
+		Scan(&c.AgentID, &c.KeyPrefix, &c.UserID, &hash)
+	return c, hash, err
+}
+
+// keyPrefix finds the prefix in holm_sk_<prefix>_<secret>. A key longer than
+// bcrypt can read (72 bytes) is none of ours.
+func keyPrefix(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, KeyScheme)
+	if !ok || len(text) > 72 {
+		return "", false
+	}
+	prefix, secret, ok := strings.Cut(rest, "_")
+	return prefix, ok && prefix != "" && secret != ""
+}
+
+// throttle slows guessing: ten failures at once, then one in six seconds for
+// an address. It remembers a bounded number of addresses.
+type throttle struct {
+	mu     sync.Mutex
+	byAddr map[string]*rate.Limiter
+}
+
+const throttledAddresses = 10_000
+
+func newThrottle() *throttle { return &throttle{byAddr: map[string]*rate.Limiter{}} }
+
+func (t *throttle) blocked(addr string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.byAddr[addr]
+	return l != nil && l.Tokens() < 1
+}
+
+func (t *throttle) count(addr string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.byAddr) >= throttledAddresses {
+		clear(t.byAddr)
+	}
+	if t.byAddr[addr] == nil {
+		t.byAddr[addr] = rate.NewLimiter(rate.Every(6*time.Second), 10)
+	}
+	t.byAddr[addr].Allow()
+}

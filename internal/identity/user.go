@@ -1,0 +1,217 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/policy"
+)
+
+// User is a person. A merged user points to the one that lives on; look-ups
+// here follow it.
+type User struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Address is a person's identity on one channel, e.g. telegram and 123456.
+type Address struct {
+	Channel  string `json:"channel"`
+	Identity string `json:"identity"`
+}
+
+func (a Address) String() string { return a.Channel + ":" + a.Identity }
+
+// FindUser gives the user behind an address; ok is false for strangers.
+func FindUser(ctx context.Context, q db.Queryer, a Address) (user User, ok bool, err error) {
+	rows, err := q.Query(ctx, `
+		SELECT live.id, live.name, live.created_at
+		FROM user_identities i
+		JOIN users u ON u.id = i.user_id
+		JOIN users live ON live.id = COALESCE(u.merged_into, u.id)
+		WHERE i.channel = $1
+		  AND i.channel_user_id = $2`, a.Channel, a.Identity)
+	if err != nil {
+		return User{}, false, fmt.Errorf("find user: %w", err)
+	}
+	user, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[User])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return User{}, false, nil
+	}
+	return user, err == nil, err
+}
+
+// EnsureUser gives the user behind an address, making one when there is none.
+func EnsureUser(ctx context.Context, tx pgx.Tx, a Address, name string) (User, error) {
+	if user, ok, err := FindUser(ctx, tx, a); ok || err != nil {
+		return user, err
+	}
+	if name == "" {
+		name = a.String()
+	}
+	id := uuid.Must(uuid.NewV7()).String()
+	if _, err := tx.Exec(ctx, `INSERT INTO users (id, name) VALUES ($1, $2)`, id, name); err != nil {
+		return User{}, fmt.Errorf("create user: %w", err)
+	}
+	tag, err := tx.Exec(ctx, `
+		INSERT INTO user_identities (channel, channel_user_id, user_id, name)
+		VALUES ($1, $2, $3, $4)
+		ON CONFLICT (channel, channel_user_id) DO NOTHING`, a.Channel, a.Identity, id, name)
+	if err != nil {
+		return User{}, fmt.Errorf("create identity: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
+			return User{}, fmt.Errorf("drop superfluous user: %w", err)
+		}
+	}
+	user, _, err := FindUser(ctx, tx, a)
+	return user, err
+}
+
+// UserName gives a person's name for cards; unknown ids name themselves.
+func UserName(ctx context.Context, q db.Queryer, id string) (string, error) {
+	var name string
+	err := q.QueryRow(ctx, `SELECT name FROM users WHERE id = $1`, id).Scan(&name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return id, nil
+	}
+	return name, err
+}
+
+// RoleOf is a user's role with an agent, empty for none.
+func RoleOf(ctx context.Context, q db.Queryer, agentID, userID string) (policy.Role, error) {
+	var role policy.Role
+	err := q.QueryRow(ctx, `
+		SELECT m.role
+		FROM agent_members m
+		JOIN users u ON u.id = m.user_id
+		WHERE m.agent_id = $1
+		  AND COALESCE(u.merged_into, u.id) = $2
+		ORDER BY array_position(ARRAY['owner', 'user', 'guest'], m.role)
+		LIMIT 1`, agentID, userID).Scan(&role)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return role, err
+}
+
+// Join gives a user a role with an agent; a higher role that the user has
+// already is kept.
+func Join(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Role, actor string) error {
+	tag, err := tx.Exec(ctx, `
+		INSERT INTO agent_members AS m (agent_id, user_id, role)
+		VALUES ($1, $2, $3)
+		ON CONFLICT (agent_id, user_id) DO UPDATE
+		SET role = EXCLUDED.role
+		WHERE array_position(ARRAY['owner', 'user', 'guest'], EXCLUDED.role)
+		    < array_position(ARRAY['owner', 'user', 'guest'], m.role)`, agentID, userID, role)
+	if err != nil {
+		return fmt.Errorf("join agent: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return nil
+	}
+	return audit.Write(ctx, tx, audit.Record{
+		Kind: "member_joined", AgentID: agentID, Actor: actor,
+		Data: map[string]any{"userId": userID, "role": role},
+	})
+}
+
+// Owner is one address at which one owner of an agent can be written to.
+type Owner struct {
+	UserID string
+	Name   string
+	Address
+}
+
+// Owners lists every address of every owner of an agent.
+func Owners(ctx context.Context, q db.Queryer, agentID string) ([]Owner, error) {
+	rows, err := q.Query(ctx, `
+		SELECT DISTINCT live.id, live.name, i.channel, i.channel_user_id
+		FROM agent_members m
+		JOIN users u ON u.id = m.user_id
+		JOIN users live ON live.id = COALESCE(u.merged_into, u.id)
+		JOIN users every ON COALESCE(every.merged_into, every.id) = live.id
+		JOIN user_identities i ON i.user_id = every.id
+		WHERE m.agent_id = $1
+		  AND m.role = 'owner'
+		ORDER BY live.id, i.channel, i.channel_user_id`, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("list owners: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Owner, err error) {
+		err = row.Scan(&o.UserID, &o.Name, &o.Channel, &o.Identity)
+		return o, err
+	})
+}
+
+// Addresses lists where one user can be written to.
+func Addresses(ctx context.Context, q db.Queryer, userID string) ([]Address, error) {
+	rows, err := q.Query(ctx, `
+		SELECT i.channel, i.channel_user_id
+		FROM user_identities i
+		JOIN users u ON u.id = i.user_id
+		WHERE COALESCE(u.merged_into, u.id) = $1
+		ORDER BY i.channel, i.channel_user_id`, userID)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Address])
+}
+
+// Member is a user with a role.
+type Member struct {
+	UserID     string      `json:"userId"`
+	Name       string      `json:"name"`
+	Role       policy.Role `json:"role"`
+	Identities []string    `json:"identities"`
+}
+
+// Members lists the people of an agent with their identities.
+func Members(ctx context.Context, q db.Queryer, agentID string) ([]Member, error) {
+	rows, err := q.Query(ctx, `
+		SELECT u.id, u.name, m.role,
+		       COALESCE(array_agg(i.channel || ':' || i.channel_user_id ORDER BY i.channel, i.channel_user_id)
+		                FILTER (WHERE i.channel IS NOT NULL), '{}')
+		FROM agent_members m
+		JOIN users u ON u.id = m.user_id
+		LEFT JOIN user_identities i ON i.user_id = u.id
+		WHERE m.agent_id = $1
+		GROUP BY u.id, u.name, m.role
+		ORDER BY u.name, u.id`, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("list members: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
+}
+
+// PrincipalOf is who a caller is to policy: a bare key is the agent itself, a
+// bound key its user with the role the user has now.
+func PrincipalOf(ctx context.Context, q db.Queryer, c Caller) (policy.Principal, error) {
+	p := policy.Principal{AgentID: c.AgentID, UserID: c.UserID}
+	if c.UserID == "" {
+		return p, nil
+	}
+	role, err := RoleOf(ctx, q, c.AgentID, c.UserID)
+	p.Role = role
+	return p, err
+}
+
+// CheckRole refuses a word that is no role.
+func CheckRole(word string) (policy.Role, error) {
+	switch role := policy.Role(word); role {
+	case policy.Owner, policy.User, policy.Guest:
+		return role, nil
+	}
+	return "", fault.Invalidf("role %q: want owner, user or guest", word)
+}

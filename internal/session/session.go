@@ -1,0 +1,140 @@
+// Package session keeps conversations and MCP connections and their
+// append-only lists of events. Who may read a session is decided by its
+// callers; what an event means is known by whoever appends it.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/internal/fault"
+)
+
+// Kind tells what a session is.
+type Kind string
+
+const (
+	// MCP is one stateful MCP connection; its id is "mcp:" and the protocol's
+	// session id.
+	MCP Kind = "mcp"
+	// Key is what all sessionless calls with one key share; its id is "key:"
+	// and the key's prefix.
+	Key Kind = "key"
+	// API is a session that a program made over REST.
+	API Kind = "api"
+	// Chat is one person's conversation on a channel.
+	Chat Kind = "chat"
+)
+
+// Session is a conversation of one requester with one agent.
+type Session struct {
+	ID          string    `json:"id"`
+	AgentID     string    `json:"agentId"`
+	Kind        Kind      `json:"kind"`
+	RequesterID string    `json:"requesterId"`
+	KeyPrefix   string    `json:"-"`
+	CreatedAt   time.Time `json:"createdAt"`
+}
+
+// Ensure stores s unless it is there already. A session id that belongs to
+// another agent or requester is refused as unknown.
+func Ensure(ctx context.Context, q db.Queryer, s Session) error {
+	const insert = `
+		INSERT INTO sessions (id, agent_id, kind, requester_id, key_prefix)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO NOTHING`
+	if _, err := q.Exec(ctx, insert, s.ID, s.AgentID, s.Kind, s.RequesterID, s.KeyPrefix); err != nil {
+		return fmt.Errorf("store session: %w", err)
+	}
+	stored, err := Get(ctx, q, s.AgentID, s.ID)
+	if err != nil {
+		return err
+	}
+	if stored.RequesterID != s.RequesterID || stored.KeyPrefix != s.KeyPrefix {
+		return unknown(s.ID)
+	}
+	return nil
+}
+
+const columns = `id, agent_id, kind, requester_id, key_prefix, created_at`
+
+// Get reads one session of an agent.
+func Get(ctx context.Context, q db.Queryer, agentID, id string) (Session, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+columns+`
+		FROM sessions
+		WHERE id = $1 AND agent_id = $2`, id, agentID)
+	if err != nil {
+		return Session{}, fmt.Errorf("read session: %w", err)
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Session])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Session{}, unknown(id)
+	}
+	return s, err
+}
+
+// List gives the newest sessions of an agent; requester filters when set.
+func List(ctx context.Context, q db.Queryer, agentID, requester string, limit int) ([]Session, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+columns+`
+		FROM sessions
+		WHERE agent_id = $1 AND ($2 = '' OR requester_id = $2)
+		ORDER BY created_at DESC, id
+		LIMIT $3`, agentID, requester, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Session])
+}
+
+func unknown(id string) error {
+	return fault.NotFoundf("no session %q", id)
+}
+
+// Event is one entry of a session's list. ID rises with every event of the
+// installation, so a reader resumes from any point on any replica.
+type Event struct {
+	ID        int64           `json:"id"`
+	SessionID string          `json:"sessionId"`
+	AgentID   string          `json:"-"`
+	Type      string          `json:"type"`
+	Payload   json.RawMessage `json:"payload"`
+	CreatedAt time.Time       `json:"createdAt"`
+}
+
+// Types of events that Holm itself appends.
+const (
+	ApprovalRequested = "approval_requested"
+	ApprovalResolved  = "approval_resolved"
+	ApprovalExecuted  = "approval_executed"
+)
+
+// Append adds an event in the caller's transaction and gives its id.
+//
+// The transaction id is taken before the event's number: Since relies on that
+// to know when no lower number can appear any more.
+func Append(ctx context.Context, tx pgx.Tx, agentID, sessionID, eventType string, payload any) (int64, error) {
+	body, err := json.Marshal(payload)
+	if err != nil {
+		return 0, fmt.Errorf("encode %s event: %w", eventType, err)
+	}
+	var id int64
+	err = tx.QueryRow(ctx, `
+		WITH started AS MATERIALIZED (SELECT pg_current_xact_id() AS xid)
+		INSERT INTO session_events (id, session_id, agent_id, type, payload)
+		SELECT nextval('session_event_ids'), $1, $2, $3, $4
+		FROM started
+		WHERE started.xid IS NOT NULL
+		RETURNING id`, sessionID, agentID, eventType, body).Scan(&id)
+	if err != nil {
+		return 0, fmt.Errorf("append %s event: %w", eventType, err)
+	}
+	return id, nil
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holm/internal/wake"
+)
+
+const (
+	batchSize = 500
+	// pollInterval covers a notice that was lost with its connection.
+	pollInterval = 2 * time.Second
+	// settleInterval is how soon a stream looks again while transactions that
+	// may still bring a lower number are running.
+	settleInterval = 5 * time.Millisecond
+	// patience bounds the wait for them: Holm's own transactions are far
+	// shorter, so what runs longer appends no events.
+	patience = 10 * time.Second
+)
+
+// Stream reads events as they are committed.
+type Stream struct {
+	Pool *pgxpool.Pool
+	Hub  *wake.Hub
+	// AgentID is required; SessionID narrows to one session.
+	AgentID, SessionID string
+	// After is the id of the last event that the reader has.
+	After int64
+	// Idle is called whenever nothing came for IdleEvery (heartbeats); an error
+	// ends the stream.
+	Idle      func() error
+	IdleEvery time.Duration
+}
+
+// Keys are what is published when events of a session or of an agent were
+// committed.
+func Keys(agentID, sessionID string) []string {
+	return []string{"session:" + sessionID, "events:" + agentID}
+}
+
+// Run calls emit for each event in the order of ids, without gaps and without
+// repeats, until ctx ends or a call fails.
+func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
+	key := "events:" + s.AgentID
+	if s.SessionID != "" {
+		key = "session:" + s.SessionID
+	}
+	waiter := s.Hub.Wait(key)
+	defer waiter.Close()
+	idle := time.NewTicker(s.IdleEvery)
+	defer idle.Stop()
+
+	var mark watermark
+	for {
+		batch, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		limit := mark.advance(batch)
+		for _, event := range batch.events {
+			if event.ID > limit {
+				break
+			}
+			if err := emit(event); err != nil {
+				return err
+			}
+			s.After = event.ID
+			idle.Reset(s.IdleEvery)
+		}
+		pause := pollInterval
+		if n := len(batch.events); n > 0 && (n == batchSize || batch.events[n-1].ID > limit) {
+			pause = settleInterval
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-waiter.C:
+		case <-time.After(pause):
+		case <-idle.C:
+			if err := s.Idle(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// batch is what one statement saw, and the transactions that were running then.
+type batch struct {
+	events     []Event
+	xmin, xmax uint64
+	at         time.Time
+}
+
+// watermark remembers an id below which no event can appear any more once all
+// transactions older than xmax have ended. Numbers are drawn by a transaction
+// that has its id already, so an unseen lower number belongs to one of these.
+type watermark struct {
+	id   int64
+	xmax uint64
+}
+
+// advance gives the highest id that may be handed out.
+func (m *watermark) advance(b batch) int64 {
+	limit := int64(0)
+	if len(b.events) == 0 {
+		return limit
+	}
+	last := b.events[len(b.events)-1]
+	if b.xmin >= m.xmax {
+		limit = m.id
+		*m = watermark{id: last.ID, xmax: b.xmax}
+	}
+	if b.xmin == b.xmax {
+		return last.ID
+	}
+	for _, event := range b.events {
+		if b.at.Sub(event.CreatedAt) > patience {
+			limit = max(limit, event.ID)
+		}
+	}
+	return limit
+}
+
+func (s *Stream) read(ctx context.Context) (batch, error) {
+	rows, err := s.Pool.Query(ctx, `
+		SELECT pg_snapshot_xmin(snap.now)::text::bigint,
+		       pg_snapshot_xmax(snap.now)::text::bigint,
+		       clock_timestamp(),
+		       e.id, e.session_id, e.agent_id, e.type, e.payload, e.created_at
+		FROM (SELECT pg_current_snapshot() AS now) snap
+		CROSS JOIN LATERAL (
+		    SELECT *
+		    FROM session_events
+		    WHERE agent_id = $1
+		      AND ($2 = '' OR session_id = $2)
+		      AND id > $3
+		    ORDER BY id
+		    LIMIT $4
+		) e
+		ORDER BY e.id`, s.AgentID, s.SessionID, s.After, batchSize)
+	if err != nil {
+		return batch{}, fmt.Errorf("read events: %w", err)
+	}
+	var b batch
+	b.events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Event, err error) {
+		err = row.Scan(&b.xmin, &b.xmax, &b.at, &e.ID, &e.SessionID, &e.AgentID, &e.Type, &e.Payload, &e.CreatedAt)
+		return e, err
+	})
+	if err != nil {
+		return batch{}, fmt.Errorf("read events: %w", err)
+	}
+	return b, nil
+}
