@@ -1,0 +1,127 @@
+package policy
+
+// tally is what a condition found in the arguments of a call.
+type tally struct {
+	missing  bool // somewhere the path led to nothing
+	differs  int
+	matches  int
+	unjudged int
+}
+
+func (t *tally) add(v verdict) {
+	switch v {
+	case matches:
+		t.matches++
+	case unjudged:
+		t.unjudged++
+	default:
+		t.differs++
+	}
+}
+
+// holds reports whether the condition lets a row of this effect match.
+func (c *condition) holds(effect Effect, args Args) bool {
+	if effect == Allow {
+		return c.holdsForAllow(args)
+	}
+	return c.holdsAgainst(args)
+}
+
+// holdsForAllow: every value that is there matches; one must be there only if
+// the condition is required.
+func (c *condition) holdsForAllow(args Args) bool {
+	t := c.judge(args)
+	if t.differs > 0 || t.unjudged > 0 {
+		return false
+	}
+	return !c.required || t.matches > 0 && !t.missing
+}
+
+// holdsAgainst, for deny and require_approval: one value that matches or cannot
+// be judged is enough.
+func (c *condition) holdsAgainst(args Args) bool {
+	t := c.judge(args)
+	return t.matches > 0 || t.unjudged > 0
+}
+
+func (c *condition) judge(args Args) tally {
+	var t tally
+	value, found := args.lookup(c.path[0].name)
+	if found {
+		c.enter(value, c.path, &t)
+	}
+	// A name with a dot or brackets in it is written like a path: both are meant.
+	if literal, ok := args.lookup(c.arg); ok && c.arg != c.path[0].name {
+		c.leaf(literal, &t)
+		found = true
+	}
+	t.missing = t.missing || !found
+	return t
+}
+
+// enter judges value, which is what path[0] names.
+func (c *condition) enter(value string, path []step, t *tally) {
+	if path[0].each && value[0] == '[' {
+		c.elements(value, path, t)
+		return
+	}
+	c.descend(value, path[1:], t)
+}
+
+// elements takes each element of an array, arrays within it included. A value
+// that is no array stands for an array of itself.
+func (c *condition) elements(array string, path []step, t *tally) {
+	for cursor := inside(array); ; {
+		element, ok := cursor.element()
+		if !ok {
+			return
+		}
+		c.enter(element, path, t)
+	}
+}
+
+func (c *condition) descend(value string, rest []step, t *tally) {
+	if len(rest) == 0 {
+		c.leaf(value, t)
+		return
+	}
+	switch value[0] {
+	case '{':
+		if inner, ok := lookup(value, rest[0].name); ok {
+			c.enter(inner, rest, t)
+			return
+		}
+		t.missing = true
+	case 'n':
+		t.missing = true
+	default:
+		// Text or a list where the path wants an object: some servers read an
+		// object out of text, so what it holds is unknown.
+		t.unjudged++
+	}
+}
+
+// leaf judges a value by its text form. An array is judged element by element;
+// an object has no text form.
+func (c *condition) leaf(value string, t *tally) {
+	switch value[0] {
+	case '{':
+		t.unjudged++
+	case '[':
+		c.leaves(value, t)
+	case '"':
+		t.add(c.matcher.match(unquote(value)))
+	default:
+		t.add(c.matcher.match(value))
+	}
+}
+
+func (c *condition) leaves(array string, t *tally) {
+	for cursor := inside(array); ; {
+		element, ok := cursor.element()
+		if !ok {
+			return
+		}
+		c.leaf(element, t)
+	}
+}

@@ -1,0 +1,104 @@
+package policy
+
+import "slices"
+
+// rule is a row ready for use.
+type rule struct {
+	row        *Row
+	effect     Effect // Deny for a broken row
+	broken     error
+	order      int32
+	any        bool
+	roles      uint8
+	users      []string
+	circles    []string
+	conditions []condition
+}
+
+// newRule compiles a row. With an error it returns the deny that a broken row
+// counts as: without conditions, and for everybody unless its grants are sound.
+func newRule(row *Row, order int32, patterns *patternCache) (*rule, error) {
+	r := &rule{row: row, order: order, effect: row.Effect}
+	r.conditions, r.broken = row.compile(patterns)
+	if r.broken != nil {
+		r.effect = Deny
+	}
+	if row.Unreadable != nil || checkGrants("grants", row.Grants) != nil {
+		r.any = true
+		return r, r.broken
+	}
+	for _, g := range row.Grants {
+		r.grant(g)
+	}
+	return r, r.broken
+}
+
+func (r *rule) grant(g Grant) {
+	switch g.Type {
+	case GrantAny:
+		r.any = true
+	case GrantRole:
+		r.roles |= Role(g.Value).bit()
+	case GrantUser:
+		r.users = append(r.users, g.Value)
+	case GrantCircle:
+		r.circles = append(r.circles, g.Value)
+	}
+}
+
+// fromApproval reports whether the rule only adds, as a persistent approval does.
+func (r *rule) fromApproval() bool {
+	return r.row.Origin == OriginApproval && r.broken == nil
+}
+
+// caller is a principal as grants see it.
+type caller struct {
+	role    uint8  // 0 for none
+	user    string // the value of its own user grant
+	circles []string
+}
+
+// callerOf takes the requester apart, so that a set can make that text once.
+func callerOf(p *Principal, requester string) caller {
+	c := caller{role: p.Role.bit(), user: requester}
+	if c.role != 0 {
+		c.circles = p.Circles
+	}
+	return c
+}
+
+// speaksFor reports whether one of the row's grants holds for the caller.
+func (r *rule) speaksFor(c *caller) bool {
+	if r.any || r.roles&c.role != 0 {
+		return true
+	}
+	if slices.Contains(r.users, c.user) {
+		return true
+	}
+	for _, circle := range r.circles {
+		if slices.Contains(c.circles, circle) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the rule's conditions hold for the call.
+func (r *rule) holds(c *call) bool {
+	if c.anyArgs {
+		return r.effect != Deny || len(r.conditions) == 0
+	}
+	for i := range r.conditions {
+		if !r.conditions[i].holds(r.effect, c.args) {
+			return false
+		}
+	}
+	return r.row.Scope.ArgsDigest == "" || !r.fromApproval() || r.row.Scope.ArgsDigest == c.argsDigest()
+}
+
+// claims reports whether the row takes the place of declared and default grants
+// whatever the arguments are. An allow row does, even where its conditions fail;
+// a conditional deny or require_approval row only where they hold.
+func (r *rule) claims() bool {
+	return !r.fromApproval() && (r.effect == Allow || len(r.conditions) == 0)
+}

@@ -1,0 +1,259 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth is how deeply the arguments of a call may nest, the outermost object
+// counted: deeper ones serve no tool and cost every walk over them.
+const maxDepth = 64
+
+// scanner checks one JSON text (RFC 8259) and is stricter than the grammar: an
+// object key may occur once, since readers differ in which of two they take; a
+// string must be valid Unicode, since readers differ in how they mend it.
+type scanner struct {
+	field string
+	text  string
+	pos   int
+	depth int
+	keys  []string // keys of the objects that are open, innermost last
+}
+
+// checkJSON refuses everything that is not exactly one JSON value.
+func checkJSON(field, text string) error {
+	if i := invalidUTF8(text); i >= 0 {
+		return invalid(field, "is not valid UTF-8").at(i + 1)
+	}
+	s := &scanner{field: field, text: text}
+	if err := s.value(); err != nil {
+		return err
+	}
+	if s.space(); s.pos < len(text) {
+		return s.fail("something follows the value")
+	}
+	return nil
+}
+
+func invalidUTF8(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i := 0; ; {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && size <= 1 {
+			return i
+		}
+		i += size
+	}
+}
+
+func (s *scanner) fail(message string) error {
+	return invalid(s.field, "%s", message).at(s.pos + 1)
+}
+
+func (s *scanner) space() { s.pos = skipSpace(s.text, s.pos) }
+
+// peek is the next byte, or 0 at the end; a NUL byte begins nothing in JSON.
+func (s *scanner) peek() byte {
+	if s.pos < len(s.text) {
+		return s.text[s.pos]
+	}
+	return 0
+}
+
+func (s *scanner) value() error {
+	s.space()
+	switch c := s.peek(); {
+	case c == '{':
+		return s.nested(s.object)
+	case c == '[':
+		return s.nested(s.array)
+	case c == '"':
+		return s.str()
+	case c == '-' || isDigit(c):
+		return s.number()
+	}
+	return s.word()
+}
+
+func (s *scanner) nested(inner func() error) error {
+	if s.depth++; s.depth > maxDepth {
+		return s.fail("nests too deeply")
+	}
+	defer func() { s.depth-- }()
+	s.pos++
+	return inner()
+}
+
+func (s *scanner) object() error {
+	first := len(s.keys)
+	defer func() { s.keys = s.keys[:first] }()
+	if s.space(); s.peek() == '}' {
+		s.pos++
+		return nil
+	}
+	for {
+		if err := s.member(); err != nil {
+			return err
+		}
+		if s.space(); s.peek() == '}' {
+			break
+		}
+		if s.peek() != ',' {
+			return s.fail("want , or } in an object")
+		}
+		s.pos++
+	}
+	if err := s.unique(s.keys[first:]); err != nil {
+		return err
+	}
+	s.pos++
+	return nil
+}
+
+func (s *scanner) member() error {
+	s.space()
+	start := s.pos
+	if s.peek() != '"' {
+		return s.fail("want a key in an object")
+	}
+	if err := s.str(); err != nil {
+		return err
+	}
+	s.keys = append(s.keys, unquote(s.text[start:s.pos]))
+	if s.space(); s.peek() != ':' {
+		return s.fail("want : after a key")
+	}
+	s.pos++
+	return s.value()
+}
+
+func (s *scanner) unique(keys []string) error {
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return invalid(s.field, "an object has the key %q twice", clip(keys[i])).at(s.pos + 1)
+		}
+	}
+	return nil
+}
+
+func (s *scanner) array() error {
+	if s.space(); s.peek() == ']' {
+		s.pos++
+		return nil
+	}
+	for {
+		if err := s.value(); err != nil {
+			return err
+		}
+		if s.space(); s.peek() == ']' {
+			s.pos++
+			return nil
+		}
+		if s.peek() != ',' {
+			return s.fail("want , or ] in an array")
+		}
+		s.pos++
+	}
+}
+
+func (s *scanner) word() error {
+	for _, word := range [...]string{"true", "false", "null"} {
+		if strings.HasPrefix(s.text[s.pos:], word) {
+			s.pos += len(word)
+			return nil
+		}
+	}
+	return s.fail("want a value")
+}
+
+func (s *scanner) number() error {
+	if s.peek() == '-' {
+		s.pos++
+	}
+	if s.peek() == '0' {
+		s.pos++
+	} else if !s.digits() {
+		return s.fail("want a digit")
+	}
+	if s.peek() == '.' {
+		s.pos++
+		if !s.digits() {
+			return s.fail("want a digit after the point")
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		return s.exponent()
+	}
+	return nil
+}
+
+func (s *scanner) exponent() error {
+	s.pos++
+	if c := s.peek(); c == '+' || c == '-' {
+		s.pos++
+	}
+	if !s.digits() {
+		return s.fail("want a digit in the exponent")
+	}
+	return nil
+}
+
+func (s *scanner) digits() bool {
+	start := s.pos
+	for isDigit(s.peek()) {
+		s.pos++
+	}
+	return s.pos > start
+}
+
+func (s *scanner) str() error {
+	for s.pos++; ; s.pos++ {
+		switch c := s.peek(); {
+		case c == '"':
+			s.pos++
+			return nil
+		case c < ' ':
+			return s.fail("a string is not closed or has a control character")
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// escape checks what follows a backslash and stops on its last byte.
+func (s *scanner) escape() error {
+	s.pos++
+	switch s.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return nil
+	case 'u':
+		return s.unicode()
+	}
+	return s.fail("unknown escape in a string")
+}
+
+func (s *scanner) unicode() error {
+	size := escapedRune(s.text[s.pos-1:]).size
+	if size == 0 {
+		return s.fail("want four hexadecimal digits of a character, or two such for a pair")
+	}
+	s.pos += size - 2
+	return nil
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// clip shortens what somebody else chose before it enters a message.
+func clip(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
