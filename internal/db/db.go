@@ -24,6 +24,8 @@ const (
 	defaultConnectTimeout = 5 * time.Second
 )
 
+var errURL = errors.New("database URL cannot be read: want postgres://user:password@host:port/database?name=value, with special characters of the password percent-encoded")
+
 // Open returns a pool on the PostgreSQL server at url, after one answer from it. The URL's own
 // parameters (pool_max_conns, connect_timeout, application_name, sslmode and so on) win over the
 // defaults: 20 connections, 5 seconds, "holm". Errors never contain the password.
@@ -45,10 +47,10 @@ func Open(ctx context.Context, url string) (*pgxpool.Pool, error) {
 
 func poolConfig(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
+	if err != nil || misread(config) {
 		// The cause is dropped: it quotes pieces of the URL, and a password with an unescaped
 		// character may be among them.
-		return nil, errors.New("database URL cannot be read: want postgres://user:password@host:port/database?name=value, with special characters of the password percent-encoded")
+		return nil, errURL
 	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
@@ -61,4 +63,15 @@ func poolConfig(url string) (*pgxpool.Config, error) {
 		params["application_name"] = applicationName
 	}
 	return config, nil
+}
+
+// misread reports that the end of a password has become the database or a parameter, which errors
+// would show: an unescaped "/" or "?" in it ends the host part of the URL, and the "@" comes later.
+func misread(config *pgxpool.Config) bool {
+	for name := range config.ConnConfig.RuntimeParams {
+		if strings.Contains(name, "@") {
+			return true
+		}
+	}
+	return strings.Contains(config.ConnConfig.Database, "@")
 }

@@ -56,6 +56,9 @@ func findBinaries(ctx context.Context, dir string, wanted int) (binaries, error)
 			best = found
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return binaries{}, err
+	}
 	if best.major == 0 {
 		return binaries{}, missing(dir, wanted)
 	}
