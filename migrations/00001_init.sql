@@ -121,13 +121,14 @@ CREATE TABLE session_events (
     session_id text NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     agent_id   text NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
     type       text NOT NULL,
-    payload    jsonb NOT NULL,
+    payload    json NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX session_events_session ON session_events (session_id, id);
 CREATE INDEX session_events_agent ON session_events (agent_id, id);
 
 -- approval_requests: one question to the owner; a state machine in one row (approvals).
+-- What callers sent is json, not jsonb: jsonb refuses \u0000 and large exponents.
 CREATE TABLE approval_requests (
     id             text PRIMARY KEY,
     agent_id       text NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
@@ -138,7 +139,7 @@ CREATE TABLE approval_requests (
     resource_type  text NOT NULL CHECK (resource_type IN ('tool', 'file', 'exec', 'mcp')),
     resource_key   text NOT NULL,
     scope          jsonb NOT NULL DEFAULT '{}',
-    args           jsonb NOT NULL,
+    args           json NOT NULL,
     args_bytes     bytea NOT NULL,
     args_digest    text NOT NULL,
     args_sha256    text NOT NULL,
@@ -226,7 +227,7 @@ CREATE TABLE card_deliveries (
 CREATE TABLE inbox (
     channel     text NOT NULL,
     event_id    text NOT NULL,
-    payload     jsonb NOT NULL,
+    payload     json NOT NULL,
     received_at timestamptz NOT NULL DEFAULT now(),
     handled_at  timestamptz,
     PRIMARY KEY (channel, event_id)

@@ -91,7 +91,7 @@ func (w *Waiter) Close() {
 // Publish wakes the waiters of keys here and, soon after, in the other
 // processes. Call it after the commit, never inside a transaction.
 func (h *Hub) Publish(keys ...string) {
-	h.wakeLocal(keys)
+	h.WakeLocal(keys...)
 	h.mu.Lock()
 	for _, key := range keys {
 		h.pending[key] = struct{}{}
@@ -103,7 +103,8 @@ func (h *Hub) Publish(keys ...string) {
 	}
 }
 
-func (h *Hub) wakeLocal(keys []string) {
+// WakeLocal wakes the waiters of this process alone.
+func (h *Hub) WakeLocal(keys ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, key := range keys {
@@ -185,7 +186,7 @@ func (h *Hub) listen(ctx context.Context) error {
 		}
 		sender, keys, _ := strings.Cut(n.Payload, "\n")
 		if sender != strconv.Itoa(int(h.id)) {
-			h.wakeLocal(strings.Split(keys, "\n"))
+			h.WakeLocal(strings.Split(keys, "\n")...)
 		}
 	}
 }

@@ -1,0 +1,237 @@
+package approvals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/redact"
+	"holm/internal/session"
+	"holm/policy"
+)
+
+// Call is a call that a rule wants approved. The caller has made sure of the
+// principal; nothing here comes from the requester but the arguments.
+type Call struct {
+	Session       session.Session
+	RequesterName string
+	ResourceType  string
+	ResourceKey   string
+	Args          policy.Args
+	// Rule is the require_approval row that decided.
+	Rule policy.Row
+}
+
+// Digest binds an approval to this very call: agent, requester, resource, the
+// rule in its version and the canonical arguments.
+func (c Call) Digest() string {
+	head, err := json.Marshal([]any{
+		"holm call v1", c.Session.AgentID, c.Session.RequesterID,
+		c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version,
+	})
+	if err != nil {
+		panic(err) // strings and a number always encode
+	}
+	sum := sha256.New()
+	sum.Write(head)
+	sum.Write(c.Args.Canonical())
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// ruleText says in words which rule asked.
+func (c Call) ruleText() string {
+	text := fmt.Sprintf("%s %s requires approval", c.Rule.ResourceType, c.Rule.ResourceKey)
+	if c.Rule.Note != "" {
+		text += " (" + c.Rule.Note + ")"
+	}
+	return text
+}
+
+// Ask gives the request that stands for the call. A call that was asked for
+// before attaches to its request while that can still tell the caller
+// something: an open question, an approval to claim, a call that runs or ran,
+// a recent rejection, an end the caller has not been told. Otherwise a new
+// question is put, with its event, audit record, cards and jobs.
+func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
+	var r Request
+	var created bool
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		digest := c.Digest()
+		// Serialises identical asks alone, so that two at once share one question.
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, digest); err != nil {
+			return fmt.Errorf("take turns for one call: %w", err)
+		}
+		latest, ok, err := s.latest(ctx, tx, c, digest)
+		if err != nil {
+			return err
+		}
+		if ok && latest.answers(time.Now()) {
+			r = latest
+			return nil
+		}
+		r, err = s.create(ctx, tx, c, digest)
+		created = true
+		return err
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	if created {
+		s.published(r)
+	}
+	return r, nil
+}
+
+// latest finds the newest request for the same call, expiring it first when
+// its deadline has passed.
+func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) (Request, bool, error) {
+	r, ok, err := collect(tx.Query(ctx, `
+		SELECT `+columns+`
+		FROM approval_requests r
+		WHERE r.agent_id = $1
+		  AND r.requester_id = $2
+		  AND r.args_digest = $3
+		ORDER BY r.created_at DESC, r.id DESC
+		LIMIT 1`, c.Session.AgentID, c.Session.RequesterID, digest))
+	if err != nil {
+		return Request{}, false, fmt.Errorf("find earlier request: %w", err)
+	}
+	if !ok || r.Status != Pending {
+		return r, ok, nil
+	}
+	expired, moved, err := s.expire(ctx, tx, r.ID)
+	if moved {
+		return expired, true, err
+	}
+	return r, true, err
+}
+
+// answers tells whether r still is the answer to an identical call.
+func (r Request) answers(now time.Time) bool {
+	switch r.Status {
+	case Pending:
+		return true
+	case Rejected:
+		return r.ToldAt == nil || now.Sub(*r.ResolvedAt) < rejectionHolds
+	case Expired, Cancelled:
+		return r.ToldAt == nil
+	}
+	switch {
+	case r.ClaimedAt == nil:
+		return now.Before(r.ValidUntil())
+	case r.FinishedAt == nil:
+		return true
+	case *r.Outcome == Unknown:
+		return r.ToldAt == nil
+	default:
+		return *r.Resolution == policy.Single && now.Before(r.ValidUntil())
+	}
+}
+
+func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) (Request, error) {
+	if err := session.Ensure(ctx, tx, c.Session); err != nil {
+		return Request{}, err
+	}
+	settings := c.Rule.Scope.Approval
+	fixed := Settings{Resolutions: settings.Offered(), Binding: settings.BoundTo(), RuleVersion: c.Rule.Version}
+	if settings != nil {
+		fixed.Risk = settings.Risk
+	}
+	stored, err := json.Marshal(fixed)
+	if err != nil {
+		return Request{}, fmt.Errorf("encode settings: %w", err)
+	}
+	raw := c.Args.Raw()
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	r, ok, err := collect(tx.Query(ctx, `
+		WITH numbered AS (
+		    UPDATE agents
+		    SET last_short_id = last_short_id + 1
+		    WHERE id = $2
+		    RETURNING last_short_id
+		)
+		INSERT INTO approval_requests AS r
+		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
+		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, expires_at)
+		SELECT $1, $2, last_short_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now() + $16
+		FROM numbered
+		RETURNING `+columns,
+		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
+		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, digest, policy.ArgsDigest(c.Args),
+		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline()))
+	if err != nil {
+		return Request{}, fmt.Errorf("store approval request: %w", err)
+	}
+	if !ok {
+		return Request{}, fault.NotFoundf("no agent %q", c.Session.AgentID)
+	}
+	if err := s.announce(ctx, tx, r); err != nil {
+		return Request{}, err
+	}
+	return r, nil
+}
+
+// announce writes what follows from a new request.
+func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, requestedEvent{
+		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.audit(ctx, tx, "approval_requested", r.RequesterID, r); err != nil {
+		return err
+	}
+	jobs, err := queueCards(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return s.insert(ctx, tx, append(jobs, expireJob(r)))
+}
+
+type requestedEvent struct {
+	RequestID    string          `json:"requestId"`
+	ShortID      int             `json:"shortId"`
+	ResourceType string          `json:"resourceType"`
+	ResourceKey  string          `json:"resourceKey"`
+	Args         json.RawMessage `json:"args"`
+	Mode         string          `json:"mode"`
+	ExpiresAt    time.Time       `json:"expiresAt"`
+}
+
+// audit records a move of r. Arguments are named by their digest.
+func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Request) error {
+	return audit.Write(ctx, tx, audit.Record{Kind: kind, AgentID: r.AgentID, Actor: actor, Data: map[string]any{
+		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "requesterId": r.RequesterID,
+		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
+		"ruleId": r.RuleID, "ruleVersion": r.Settings.RuleVersion, "status": r.Status,
+		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome,
+	}})
+}
+
+// Told notes that the caller has been given the end of a request, so that the
+// next identical call may be a new question.
+func (s *Service) Told(ctx context.Context, requestID string) error {
+	_, err := s.Pool.Exec(ctx, `
+		UPDATE approval_requests
+		SET told_at = now()
+		WHERE id = $1
+		  AND told_at IS NULL`, requestID)
+	if err != nil {
+		return fmt.Errorf("note that the requester was told: %w", err)
+	}
+	return nil
+}
+

@@ -1,0 +1,174 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/session"
+)
+
+// approverStands is the condition that whoever approved r may still do so: the
+// operator, or a user who is an owner now.
+const approverStands = `(
+	r.resolved_by = 'admin'
+	OR EXISTS (
+	    SELECT 1
+	    FROM agent_members m
+	    JOIN users member ON member.id = m.user_id
+	    JOIN users reviewer ON reviewer.id = r.resolved_by
+	    WHERE m.agent_id = r.agent_id
+	      AND m.role = 'owner'
+	      AND COALESCE(member.merged_into, member.id) = COALESCE(reviewer.merged_into, reviewer.id)
+	))`
+
+// Claim takes an approved request for the one execution it allows. ok is false
+// when somebody else has it, when its time has passed or it was revoked. After
+// a claim the call is sent at most once, by the claiming process alone.
+func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bool, err error) {
+	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		r, ok, err = collect(tx.Query(ctx, `
+			WITH used AS (
+			    UPDATE approval_grants g
+			    SET uses = g.uses + 1,
+			        uses_left = g.uses_left - 1
+			    FROM approval_requests r
+			    WHERE r.id = $1
+			      AND g.request_id = r.id
+			      AND r.status = 'approved'
+			      AND r.claimed_at IS NULL
+			      AND g.revoked_at IS NULL
+			      AND g.valid_until > clock_timestamp()
+			      AND (g.uses_left IS NULL OR g.uses_left > 0)
+			      AND `+approverStands+`
+			    RETURNING g.request_id
+			)
+			UPDATE approval_requests r
+			SET claimed_at = clock_timestamp(),
+			    claimed_by = $2,
+			    version = r.version + 1
+			FROM used
+			WHERE r.id = used.request_id
+			  AND r.status = 'approved'
+			  AND r.claimed_at IS NULL
+			RETURNING `+columns, requestID, s.Hub.Process()))
+		if err != nil || !ok {
+			return err
+		}
+		return s.progressed(ctx, tx, "call_claimed", r)
+	})
+	if err != nil {
+		return Request{}, false, fmt.Errorf("claim: %w", err)
+	}
+	if ok {
+		s.published(r)
+	}
+	return r, ok, nil
+}
+
+// progressed writes the record of r's execution and updates its cards.
+func (s *Service) progressed(ctx context.Context, tx pgx.Tx, kind string, r Request) error {
+	if err := s.audit(ctx, tx, kind, r.RequesterID, r); err != nil {
+		return err
+	}
+	jobs, err := changedJobs(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return s.insert(ctx, tx, jobs)
+}
+
+// Finish records what became of a claimed call, with its result for a caller
+// that comes back. A verdict of Unknown that a reconciling process gave
+// meanwhile is corrected; any other end stays.
+func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome, result []byte) error {
+	if len(result) > maxResult {
+		result = nil
+	}
+	var r Request
+	var moved bool
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		r, moved, err = collect(tx.Query(ctx, `
+			UPDATE approval_requests r
+			SET finished_at = clock_timestamp(),
+			    outcome = $3,
+			    result = $4,
+			    version = r.version + 1
+			WHERE r.id = $1
+			  AND r.claimed_by = $2
+			  AND (r.finished_at IS NULL OR r.outcome = 'outcome_unknown')
+			RETURNING `+columns, requestID, s.Hub.Process(), outcome, result))
+		if err != nil || !moved {
+			return err
+		}
+		return s.executed(ctx, tx, r)
+	})
+	if err != nil {
+		return fmt.Errorf("finish: %w", err)
+	}
+	if !moved {
+		return errors.New("finish: the request was not claimed by this process")
+	}
+	s.published(r)
+	return nil
+}
+
+func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request) error {
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalExecuted, map[string]any{
+		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType,
+		"resourceKey": r.ResourceKey, "outcome": *r.Outcome,
+	})
+	if err != nil {
+		return err
+	}
+	return s.progressed(ctx, tx, "call_finished", r)
+}
+
+// UseWindow looks for an approval for some time (Once) that covers the call,
+// and counts its use. The very call that was asked about claims its request
+// first, so that its card tells of it. The request id it belongs to is given for the record;
+// ok is false when there is none.
+func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok bool, err error) {
+	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			UPDATE approval_grants
+			SET uses = uses + 1
+			WHERE id = (
+			    SELECT g.id
+			    FROM approval_grants g
+			    JOIN approval_requests r ON r.id = g.request_id
+			    WHERE g.agent_id = $1
+			      AND g.requester_id = $2
+			      AND g.resource_type = $3
+			      AND g.resource_key = $4
+			      AND g.rule_id = $5
+			      AND (g.args_digest IS NULL OR g.args_digest = $6)
+			      AND g.uses_left IS NULL
+			      AND g.revoked_at IS NULL
+			      AND g.valid_until > clock_timestamp()
+			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> $6)
+			      AND `+approverStands+`
+			    ORDER BY g.valid_until DESC
+			    LIMIT 1
+			)
+			RETURNING request_id`,
+			c.Session.AgentID, c.Session.RequesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Digest()).Scan(&requestID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ok = true
+		return audit.Write(ctx, tx, audit.Record{Kind: "grant_used", AgentID: c.Session.AgentID, Actor: c.Session.RequesterID,
+			Data: map[string]any{"requestId": requestID, "resourceKey": c.ResourceKey, "argsDigest": c.Digest()}})
+	})
+	if err != nil {
+		return "", false, fmt.Errorf("use approval: %w", err)
+	}
+	return requestID, ok, nil
+}

@@ -1,0 +1,295 @@
+package approvals
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/internal/session"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// Actor is who decides, proven by the surface that the decision came through:
+// a platform's verified tap, a token, the operator's own credential.
+type Actor struct {
+	// UserID is the deciding user; empty for the operator.
+	UserID string
+	// Admin is the operator's admin token.
+	Admin bool
+	// Name is for people; Via is the surface: telegram, slack, console, cli, api.
+	Name, Via string
+}
+
+// ID is how rows and records name the actor.
+func (a Actor) ID() string {
+	if a.Admin {
+		return "admin"
+	}
+	return a.UserID
+}
+
+// Extent is how much a persistent approval opens.
+type Extent string
+
+const (
+	// WholeTool allows any arguments; the default.
+	WholeTool Extent = "tool"
+	// TheseArguments allows exactly the arguments that were asked about.
+	TheseArguments Extent = "arguments"
+)
+
+// Decision is an answer to a request.
+type Decision struct {
+	AgentID   string
+	RequestID string
+	Approve   bool
+	// Resolution of an approval; default Once. It must be one the rule offers.
+	Resolution policy.Resolution
+	// Extent of a persistent approval; default WholeTool.
+	Extent Extent
+	// Reason reaches the requester; at most 1000 characters.
+	Reason string
+	Actor  Actor
+}
+
+const maxReason = 1000
+
+// Decide moves a pending request to approved or rejected, once: of any number
+// of decisions one wins and the others are a Conflict that says who, when and
+// what. A request whose deadline has passed is Gone, by the database's clock
+// in the deciding statement. Who is not entitled is Forbidden, a resolution
+// that the rule does not offer Invalid, a foreign request NotFound.
+func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
+	d.Resolution = cmp.Or(d.Resolution, policy.Once)
+	d.Extent = cmp.Or(d.Extent, WholeTool)
+	if err := d.check(); err != nil {
+		return Request{}, err
+	}
+	var r Request
+	var refused error
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		r, err = Get(ctx, tx, d.AgentID, d.RequestID)
+		if err != nil {
+			return err
+		}
+		if err := mayDecide(ctx, tx, r, d.Actor); err != nil {
+			return err
+		}
+		if d.Approve && r.Status == Pending && !slices.Contains(r.Settings.Resolutions, d.Resolution) {
+			return fault.New(fault.Invalid, "resolution_not_offered",
+				"the rule does not offer %q; it offers %v", d.Resolution, r.Settings.Resolutions)
+		}
+		moved, ok, err := s.move(ctx, tx, r.ID, d)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r = moved
+			return s.settle(ctx, tx, r, d)
+		}
+		r, refused, err = s.whyNot(ctx, tx, r)
+		return err
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	s.published(r)
+	if r.Resolution != nil && *r.Resolution == policy.Persistent && refused == nil {
+		s.Rules.Changed(r.AgentID)
+	}
+	return r, refused
+}
+
+func (d Decision) check() error {
+	switch d.Resolution {
+	case policy.Single, policy.Once, policy.Persistent:
+	default:
+		return fault.Invalidf("resolution %q: want single, once or persistent", d.Resolution)
+	}
+	if d.Extent != WholeTool && d.Extent != TheseArguments {
+		return fault.Invalidf("extent %q: want tool or arguments", d.Extent)
+	}
+	if len([]rune(d.Reason)) > maxReason {
+		return fault.Invalidf("the reason is longer than %d characters", maxReason)
+	}
+	return nil
+}
+
+// mayDecide refuses everybody but the operator and the agent's owners.
+func mayDecide(ctx context.Context, q db.Queryer, r Request, a Actor) error {
+	if a.Admin {
+		return nil
+	}
+	if a.UserID != "" {
+		role, err := identity.RoleOf(ctx, q, r.AgentID, a.UserID)
+		if err != nil {
+			return fmt.Errorf("read role of reviewer: %w", err)
+		}
+		if role == policy.Owner {
+			return nil
+		}
+	}
+	return fault.New(fault.Forbidden, "not_a_reviewer", "only an owner of agent %q may decide this", r.AgentID)
+}
+
+func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (Request, bool, error) {
+	status, resolution := Rejected, (*policy.Resolution)(nil)
+	if d.Approve {
+		status, resolution = Approved, &d.Resolution
+	}
+	r, ok, err := collect(tx.Query(ctx, `
+		UPDATE approval_requests r
+		SET status = $2,
+		    resolution = $3,
+		    resolved_by = $4,
+		    resolved_name = $5,
+		    resolved_via = $6,
+		    reason = NULLIF($7, ''),
+		    resolved_at = clock_timestamp(),
+		    version = r.version + 1
+		WHERE r.id = $1
+		  AND r.status = 'pending'
+		  AND clock_timestamp() < r.expires_at
+		RETURNING `+columns,
+		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason))
+	if err != nil {
+		return Request{}, false, fmt.Errorf("decide: %w", err)
+	}
+	return r, ok, nil
+}
+
+// settle writes what follows from a decision.
+func (s *Service) settle(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
+	if d.Approve {
+		if err := grant(ctx, tx, r); err != nil {
+			return err
+		}
+		if d.Resolution == policy.Persistent {
+			if err := allowAlways(ctx, tx, r, d); err != nil {
+				return err
+			}
+		}
+	}
+	return s.resolved(ctx, tx, r, d.Actor.ID())
+}
+
+// resolved writes the event, the record and the jobs of a request's end.
+func (s *Service) resolved(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
+		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, Mode: r.Mode,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.audit(ctx, tx, "approval_"+string(r.Status), actor, r); err != nil {
+		return err
+	}
+	jobs, err := changedJobs(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return s.insert(ctx, tx, jobs)
+}
+
+type resolvedEvent struct {
+	RequestID    string             `json:"requestId"`
+	ShortID      int                `json:"shortId"`
+	ResourceType string             `json:"resourceType"`
+	ResourceKey  string             `json:"resourceKey"`
+	Decision     Status             `json:"decision"`
+	Resolution   *policy.Resolution `json:"resolution,omitempty"`
+	ReviewerID   *string            `json:"reviewerId,omitempty"`
+	Reason       *string            `json:"reason,omitempty"`
+	Mode         string             `json:"mode"`
+}
+
+// grant leaves what the waiting call, and for Once the calls after it, use.
+func grant(ctx context.Context, tx pgx.Tx, r Request) error {
+	uses, digest := new(1), &r.ArgsDigest
+	if *r.Resolution == policy.Once {
+		uses = nil
+		if r.Settings.Binding == policy.BindResource {
+			digest = nil
+		}
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO approval_grants
+		    (id, agent_id, requester_id, resource_type, resource_key, rule_id, args_digest, uses_left, valid_until, request_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, r.ResourceType, r.ResourceKey,
+		r.RuleID, digest, uses, r.ValidUntil(), r.ID)
+	if err != nil {
+		return fmt.Errorf("store grant: %w", err)
+	}
+	return nil
+}
+
+// allowAlways adds the row of a persistent approval. It answers the rule that
+// asked and no other.
+func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
+	scope := policy.Scope{Approves: r.RuleID}
+	what := "any arguments"
+	if d.Extent == TheseArguments {
+		scope.ArgsDigest = r.ArgsSHA256
+		what = "exactly the arguments of request " + fmt.Sprint(r.ShortID)
+	}
+	_, err := rulestore.Add(ctx, tx, policy.Row{
+		AgentID: r.AgentID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser(r.RequesterID)},
+		Scope: scope, Origin: policy.OriginApproval,
+		Note: fmt.Sprintf("always allowed with %s by %s on %s", what, d.Actor.Name, r.ResolvedAt.UTC().Format(time.DateOnly)),
+	}, d.Actor.ID())
+	return err
+}
+
+// whyNot explains a decision that came second or too late; a request found
+// past its deadline is expired on the way.
+func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request) (Request, error, error) {
+	expired, ok, err := s.expire(ctx, tx, r.ID)
+	if err != nil {
+		return r, nil, err
+	}
+	if ok {
+		return expired, expiredError(expired), nil
+	}
+	now, err := Get(ctx, tx, r.AgentID, r.ID)
+	if err != nil {
+		return r, nil, err
+	}
+	if now.Status == Expired {
+		return now, expiredError(now), nil
+	}
+	return now, alreadyDecided(now), nil
+}
+
+func expiredError(r Request) error {
+	return &fault.Error{Kind: fault.Gone, Code: "expired",
+		Message: fmt.Sprintf("request %d expired at %s without an answer", r.ShortID, r.ExpiresAt.UTC().Format(time.RFC3339)),
+		Data:    map[string]any{"expiresAt": r.ExpiresAt}}
+}
+
+func alreadyDecided(r Request) error {
+	data := map[string]any{"status": r.Status, "resolvedAt": r.ResolvedAt}
+	who := "its requester"
+	if r.ResolvedName != nil {
+		who = *r.ResolvedName
+	}
+	if r.ResolvedBy != nil {
+		data["resolvedBy"], data["resolvedName"] = *r.ResolvedBy, who
+	}
+	if r.Resolution != nil {
+		data["resolution"] = *r.Resolution
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: "already_decided", Data: data,
+		Message: fmt.Sprintf("request %d was already %s by %s at %s", r.ShortID, r.Status, who, r.ResolvedAt.UTC().Format(time.RFC3339))}
+}

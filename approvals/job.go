@@ -1,0 +1,158 @@
+package approvals
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"holm/internal/db"
+	"holm/internal/identity"
+)
+
+// CardQueue is the River queue of everything that a platform is told; only
+// processes that run channels work it.
+const CardQueue = "cards"
+
+// DeliverArgs sends one card to one recipient. Worked by package bot.
+type DeliverArgs struct {
+	DeliveryID string `json:"deliveryId" river:"unique"`
+}
+
+// Kind names the job in River's table.
+func (DeliverArgs) Kind() string { return "approval_deliver" }
+
+// UpdateCardArgs brings one delivered card to the state of its request.
+// Worked by package bot.
+type UpdateCardArgs struct {
+	DeliveryID string `json:"deliveryId"`
+	Version    int    `json:"version"`
+}
+
+// Kind names the job in River's table.
+func (UpdateCardArgs) Kind() string { return "approval_update_card" }
+
+// NotifyRequesterArgs tells the requester, in their own chats, how a request
+// stands. Worked by package bot.
+type NotifyRequesterArgs struct {
+	RequestID string `json:"requestId"`
+	Version   int    `json:"version"`
+}
+
+// Kind names the job in River's table.
+func (NotifyRequesterArgs) Kind() string { return "approval_notify_requester" }
+
+// ExpireArgs ends a question whose deadline has passed.
+type ExpireArgs struct {
+	RequestID string `json:"requestId"`
+}
+
+// Kind names the job in River's table.
+func (ExpireArgs) Kind() string { return "approval_expire" }
+
+// ReconcileArgs repairs what a crash left behind. It is periodic.
+type ReconcileArgs struct{}
+
+// Kind names the job in River's table.
+func (ReconcileArgs) Kind() string { return "approval_reconcile" }
+
+func cardJob(args river.JobArgs) river.InsertManyParams {
+	return river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: CardQueue, MaxAttempts: 100}}
+}
+
+func expireJob(r Request) river.InsertManyParams {
+	return river.InsertManyParams{Args: ExpireArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.ExpiresAt}}
+}
+
+func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertManyParams) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	if _, err := s.Jobs.InsertManyTx(ctx, tx, jobs); err != nil {
+		return fmt.Errorf("queue jobs: %w", err)
+	}
+	return nil
+}
+
+// queueCards makes a delivery row and its job for every address of every
+// owner that has none yet.
+func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyParams, error) {
+	owners, err := identity.Owners(ctx, tx, r.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []river.InsertManyParams
+	for _, owner := range owners {
+		id := uuid.Must(uuid.NewV7()).String()
+		button := make([]byte, 16)
+		rand.Read(button)
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO card_deliveries (id, request_id, channel, identity, user_id, button_id)
+			VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (request_id, channel, identity) DO NOTHING`,
+			id, r.ID, owner.Channel, owner.Identity, owner.UserID, button)
+		if err != nil {
+			return nil, fmt.Errorf("queue card: %w", err)
+		}
+		if tag.RowsAffected() == 1 {
+			jobs = append(jobs, cardJob(DeliverArgs{DeliveryID: id}))
+		}
+	}
+	return jobs, nil
+}
+
+// DeliverOpen queues cards of an agent's open requests for owners who have
+// none: somebody who has just become an owner sees what waits.
+func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) error {
+	open, err := List(ctx, tx, agentID, Filter{Status: Pending, Limit: 200})
+	if err != nil {
+		return err
+	}
+	for _, r := range open {
+		jobs, err := queueCards(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		if err := s.insert(ctx, tx, jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateJobs queues the edit of every card of r.
+func updateJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertManyParams, error) {
+	rows, err := q.Query(ctx, `
+		SELECT id
+		FROM card_deliveries
+		WHERE request_id = $1
+		  AND state <> 'unreachable'`, r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find cards: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("find cards: %w", err)
+	}
+	jobs := make([]river.InsertManyParams, len(ids))
+	for i, id := range ids {
+		jobs[i] = cardJob(UpdateCardArgs{DeliveryID: id, Version: r.Version})
+	}
+	return jobs, nil
+}
+
+// changedJobs are what follows from every move of r: cards and requester.
+func changedJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertManyParams, error) {
+	jobs, err := updateJobs(ctx, q, r)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := identity.Addresses(ctx, q, r.RequesterID)
+	if err != nil || len(addresses) == 0 {
+		return jobs, err
+	}
+	return append(jobs, cardJob(NotifyRequesterArgs{RequestID: r.ID, Version: r.Version})), nil
+}

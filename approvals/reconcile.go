@@ -1,0 +1,148 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"holm/internal/db"
+	"holm/internal/wake"
+)
+
+// ReconcileEvery is how often Reconcile runs besides each start.
+const ReconcileEvery = 15 * time.Second
+
+// claimGrace spares claims of processes whose connection to the database is
+// being made anew.
+const claimGrace = 10 * time.Second
+
+// ReconcileWorker works ReconcileArgs.
+type ReconcileWorker struct {
+	river.WorkerDefaults[ReconcileArgs]
+	Service *Service
+}
+
+// Work repairs what it finds; all repairs are tried even when one fails.
+func (w *ReconcileWorker) Work(ctx context.Context, _ *river.Job[ReconcileArgs]) error {
+	s := w.Service
+	return errors.Join(s.expireOverdue(ctx), s.endOrphanedClaims(ctx), s.updateStaleCards(ctx))
+}
+
+// expireOverdue covers expiry jobs that were lost or late.
+func (s *Service) expireOverdue(ctx context.Context) error {
+	ids, err := s.ids(ctx, `
+		SELECT id
+		FROM approval_requests
+		WHERE status = 'pending'
+		  AND expires_at <= clock_timestamp()
+		LIMIT 1000`)
+	if err != nil {
+		return fmt.Errorf("find overdue requests: %w", err)
+	}
+	for _, id := range ids {
+		if _, err := s.Expire(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endOrphanedClaims gives calls of processes that died the outcome Unknown.
+func (s *Service) endOrphanedClaims(ctx context.Context) error {
+	ids, err := s.ids(ctx, `
+		SELECT id
+		FROM approval_requests
+		WHERE claimed_at < clock_timestamp() - $1::interval
+		  AND finished_at IS NULL
+		LIMIT 1000`, claimGrace)
+	if err != nil {
+		return fmt.Errorf("find running calls: %w", err)
+	}
+	for _, id := range ids {
+		if err := s.endIfOrphaned(ctx, id); err != nil {
+			return fmt.Errorf("end orphaned call: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) endIfOrphaned(ctx context.Context, id string) error {
+	var r Request
+	var moved bool
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		now, err := Lookup(ctx, tx, id)
+		if err != nil || !now.Executing() || *now.ClaimedBy == s.Hub.Process() {
+			return err
+		}
+		if alive, err := wake.Alive(ctx, tx, *now.ClaimedBy); err != nil || alive {
+			return err
+		}
+		r, moved, err = collect(tx.Query(ctx, `
+			UPDATE approval_requests r
+			SET finished_at = clock_timestamp(),
+			    outcome = 'outcome_unknown',
+			    version = r.version + 1
+			WHERE r.id = $1
+			  AND r.claimed_by = $2
+			  AND r.finished_at IS NULL
+			RETURNING `+columns, id, *now.ClaimedBy))
+		if err != nil || !moved {
+			return err
+		}
+		return s.executed(ctx, tx, r)
+	})
+	if moved && err == nil {
+		s.published(r)
+	}
+	return err
+}
+
+// updateStaleCards queues edits for cards that show an older state than their
+// request has, and have no job left that would do it.
+func (s *Service) updateStaleCards(ctx context.Context) error {
+	return db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT d.id, r.version
+			FROM card_deliveries d
+			JOIN approval_requests r ON r.id = d.request_id
+			WHERE d.state = 'sent'
+			  AND d.shown_version < r.version
+			  AND COALESCE(r.finished_at, r.claimed_at, r.resolved_at) < clock_timestamp() - interval '10 seconds'
+			  AND r.created_at > clock_timestamp() - interval '2 days'
+			LIMIT 1000`)
+		if err != nil {
+			return fmt.Errorf("find stale cards: %w", err)
+		}
+		var args UpdateCardArgs
+		var jobs []river.InsertManyParams
+		_, err = pgx.ForEachRow(rows, []any{&args.DeliveryID, &args.Version}, func() error {
+			job := cardJob(args)
+			job.InsertOpts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
+			jobs = append(jobs, job)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("find stale cards: %w", err)
+		}
+		return s.insert(ctx, tx, jobs)
+	})
+}
+
+// unfinished are the states of a job that will still run.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
+	rivertype.JobStateRunning, rivertype.JobStateScheduled,
+}
+
+func (s *Service) ids(ctx context.Context, sql string, args ...any) ([]string, error) {
+	rows, err := s.Pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

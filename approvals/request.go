@@ -1,0 +1,167 @@
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/policy"
+)
+
+// Request is one question to the owners of an agent, as its row stores it.
+type Request struct {
+	ID            string
+	AgentID       string
+	ShortID       int
+	SessionID     string
+	RequesterID   string
+	RequesterName string
+	ResourceType  string
+	ResourceKey   string
+	Scope         json.RawMessage
+	// Args are redacted, for people; ArgsBytes are what runs.
+	Args         json.RawMessage
+	ArgsBytes    []byte
+	ArgsDigest   string
+	ArgsSHA256   string
+	RuleID       string
+	RuleText     string
+	Settings     Settings
+	Mode         string
+	Status       Status
+	Resolution   *policy.Resolution
+	ResolvedBy   *string
+	ResolvedName *string
+	ResolvedVia  *string
+	Reason       *string
+	TTLMinutes   int
+	DuplicateOf  *string
+	Version      int
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+	ResolvedAt   *time.Time
+	ClaimedAt    *time.Time
+	ClaimedBy    *int64
+	FinishedAt   *time.Time
+	Outcome      *Outcome
+	Result       []byte
+	ToldAt       *time.Time
+}
+
+// Settings are those of the rule that asked, fixed when it asked.
+type Settings struct {
+	Resolutions []policy.Resolution `json:"resolutions"`
+	Binding     policy.Binding      `json:"binding"`
+	Risk        policy.Risk         `json:"risk,omitempty"`
+	RuleVersion int                 `json:"ruleVersion"`
+}
+
+// Executing tells whether the call was claimed and has not ended yet.
+func (r Request) Executing() bool { return r.ClaimedAt != nil && r.FinishedAt == nil }
+
+// Unclaimed tells whether an approval waits for its call.
+func (r Request) Unclaimed() bool { return r.Status == Approved && r.ClaimedAt == nil }
+
+// ValidUntil is when the answer stops being good for the waiting call.
+func (r Request) ValidUntil() time.Time {
+	if r.ResolvedAt == nil {
+		return time.Time{}
+	}
+	return r.ResolvedAt.Add(time.Duration(r.TTLMinutes) * time.Minute)
+}
+
+const columns = `
+	r.id, r.agent_id, r.short_id, r.session_id, r.requester_id, r.requester_name,
+	r.resource_type, r.resource_key, r.scope, r.args, r.args_bytes, r.args_digest, r.args_sha256,
+	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.resolved_by,
+	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
+	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
+	r.outcome, r.result, r.told_at`
+
+// collect reads exactly one request; ok is false when there is none.
+func collect(rows pgx.Rows, queryErr error) (r Request, ok bool, err error) {
+	if queryErr != nil {
+		return Request{}, false, queryErr
+	}
+	r, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Request])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Request{}, false, nil
+	}
+	return r, err == nil, err
+}
+
+// Get reads a request of an agent. One of another agent looks unknown.
+func Get(ctx context.Context, q db.Queryer, agentID, id string) (Request, error) {
+	r, ok, err := collect(q.Query(ctx, `
+		SELECT `+columns+`
+		FROM approval_requests r
+		WHERE r.id = $1
+		  AND r.agent_id = $2`, id, agentID))
+	return found(r, ok, err, id)
+}
+
+// GetShort reads a request by the number people type.
+func GetShort(ctx context.Context, q db.Queryer, agentID string, shortID int) (Request, error) {
+	r, ok, err := collect(q.Query(ctx, `
+		SELECT `+columns+`
+		FROM approval_requests r
+		WHERE r.short_id = $1
+		  AND r.agent_id = $2`, shortID, agentID))
+	return found(r, ok, err, fmt.Sprint(shortID))
+}
+
+// Lookup reads a request of any agent: for workers, never for callers.
+func Lookup(ctx context.Context, q db.Queryer, id string) (Request, error) {
+	r, ok, err := collect(q.Query(ctx, `
+		SELECT `+columns+`
+		FROM approval_requests r
+		WHERE r.id = $1`, id))
+	return found(r, ok, err, id)
+}
+
+func found(r Request, ok bool, err error, name string) (Request, error) {
+	if err != nil {
+		return Request{}, fmt.Errorf("read approval request: %w", err)
+	}
+	if !ok {
+		return Request{}, fault.NotFoundf("no approval request %q", name)
+	}
+	return r, nil
+}
+
+// Filter narrows List; empty fields do not.
+type Filter struct {
+	Status      Status
+	RequesterID string
+	// Before continues a listing: the id of the last request of the page before.
+	Before string
+	// Limit is 1 to 200; default 50.
+	Limit int
+}
+
+// List gives an agent's requests, the newest first.
+func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Request, error) {
+	if f.Limit <= 0 || f.Limit > 200 {
+		f.Limit = 50
+	}
+	rows, err := q.Query(ctx, `
+		SELECT `+columns+`
+		FROM approval_requests r
+		WHERE r.agent_id = $1
+		  AND ($2 = '' OR r.status = $2)
+		  AND ($3 = '' OR r.requester_id = $3)
+		  AND ($4 = '' OR r.id < $4)
+		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
+		ORDER BY r.id DESC
+		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list approval requests: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Request])
+}

@@ -1,0 +1,64 @@
+// Package approvals is the life of an approval request: it is asked, decided
+// by a person, expires or is withdrawn, is claimed by the call that waits for
+// it, and ends with an outcome. The package owns the tables approval_requests
+// and approval_grants and queues card_deliveries; it decides who may answer.
+//
+// It knows neither tools nor chat. The gateway asks and claims; the bot shows
+// cards and brings answers; both meet it through rows and jobs. State, audit
+// record, session event and jobs commit in one transaction.
+package approvals
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"holm/internal/audit"
+	"holm/internal/session"
+	"holm/internal/wake"
+	"holm/policy/rulestore"
+)
+
+// Jobs inserts River jobs with the caller's transaction. *river.Client is one.
+type Jobs interface {
+	InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error)
+}
+
+// Config is what a Service needs; all fields are required.
+type Config struct {
+	Pool  *pgxpool.Pool
+	Hub   *wake.Hub
+	Rules *rulestore.Store
+	Jobs  Jobs
+	Log   *slog.Logger
+}
+
+// Service asks and decides. Its methods may be called concurrently, by any
+// number of processes on one database.
+type Service struct {
+	Config
+}
+
+// New makes a Service.
+func New(c Config) *Service { return &Service{Config: c} }
+
+const (
+	// rejectionHolds is how long an identical ask gets the same rejection
+	// without a new question.
+	rejectionHolds = 5 * time.Minute
+	// maxResult is the largest result kept for a caller that comes back.
+	maxResult = 4 << 20
+)
+
+// Key is published when a request changed.
+func Key(requestID string) string { return "request:" + requestID }
+
+// published wakes everybody concerned by a change of r; call it after the commit.
+func (s *Service) published(r Request) {
+	s.Hub.Publish(append(session.Keys(r.AgentID, r.SessionID), Key(r.ID), audit.QueuedKey)...)
+}

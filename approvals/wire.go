@@ -1,0 +1,95 @@
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/policy"
+)
+
+// Wire is a request as every surface shows it. Arguments are redacted.
+type Wire struct {
+	ID            string             `json:"id"`
+	ShortID       int                `json:"shortId"`
+	AgentID       string             `json:"agentId"`
+	SessionID     string             `json:"sessionId"`
+	RequesterID   string             `json:"requesterId"`
+	RequesterName string             `json:"requesterName"`
+	ResourceType  string             `json:"resourceType"`
+	ResourceKey   string             `json:"resourceKey"`
+	Scope         json.RawMessage    `json:"scope"`
+	Args          json.RawMessage    `json:"args"`
+	ArgsDigest    string             `json:"argsDigest"`
+	Status        Status             `json:"status"`
+	Resolution    *policy.Resolution `json:"resolution,omitempty"`
+	ResolvedBy    *string            `json:"resolvedBy,omitempty"`
+	ResolvedVia   *string            `json:"resolvedVia,omitempty"`
+	Reason        *string            `json:"reason,omitempty"`
+	CreatedAt     time.Time          `json:"createdAt"`
+	ExpiresAt     time.Time          `json:"expiresAt"`
+	ResolvedAt    *time.Time         `json:"resolvedAt,omitempty"`
+	TTLMinutes    int                `json:"ttlMinutes"`
+	Outcome       *Outcome           `json:"outcome,omitempty"`
+	Deliveries    []Delivery         `json:"deliveries"`
+}
+
+// Delivery is where a card of the request is and what became of it.
+type Delivery struct {
+	RequestID string     `json:"-"`
+	Channel   string     `json:"channel"`
+	Identity  string     `json:"identity"`
+	State     string     `json:"state"`
+	Attempts  int        `json:"attempts"`
+	LastError string     `json:"lastError,omitempty"`
+	SentAt    *time.Time `json:"sentAt,omitempty"`
+}
+
+// OnWire gives requests the form of the wire, with their deliveries.
+func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, error) {
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.ID
+	}
+	rows, err := q.Query(ctx, `
+		SELECT request_id, channel, identity, state, attempts, last_error, sent_at
+		FROM card_deliveries
+		WHERE request_id = ANY ($1)
+		ORDER BY channel, identity`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	deliveries, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Delivery])
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	byRequest := map[string][]Delivery{}
+	for _, d := range deliveries {
+		byRequest[d.RequestID] = append(byRequest[d.RequestID], d)
+	}
+	wires := make([]Wire, len(requests))
+	for i, r := range requests {
+		wires[i] = r.wire(byRequest[r.ID])
+	}
+	return wires, nil
+}
+
+func (r Request) wire(deliveries []Delivery) Wire {
+	if deliveries == nil {
+		deliveries = []Delivery{}
+	}
+	return Wire{
+		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
+		RequesterID: r.RequesterID, RequesterName: r.RequesterName,
+		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
+		Status: r.Status, Resolution: r.Resolution,
+		ResolvedBy: r.ResolvedBy, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
+		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries,
+	}
+}

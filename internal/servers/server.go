@@ -1,0 +1,212 @@
+// Package servers keeps the registered upstream MCP servers. It owns the table
+// servers; connections to them belong to gateway/upstream.
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/secret"
+	"holm/internal/wake"
+)
+
+// Changed is published when a server was added or removed.
+const Changed = "servers"
+
+// Server is how one upstream is reached: by a command (stdio) or at an address
+// (Streamable HTTP). Env and Headers are kept sealed and never shown.
+type Server struct {
+	Name      string
+	Command   []string
+	URL       string
+	Env       map[string]string
+	Headers   map[string]string
+	Version   int
+	CreatedAt time.Time
+}
+
+// Transport is "stdio" or "http".
+func (s Server) Transport() string {
+	if s.URL != "" {
+		return "http"
+	}
+	return "stdio"
+}
+
+// Wire is a server as it is shown: names of variables and headers, no values.
+type Wire struct {
+	Name      string    `json:"name"`
+	Transport string    `json:"transport"`
+	Command   []string  `json:"command,omitempty"`
+	URL       string    `json:"url,omitempty"`
+	Env       []string  `json:"env"`
+	Headers   []string  `json:"headers"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// Wire gives s without its secrets.
+func (s Server) Wire() Wire {
+	return Wire{Name: s.Name, Transport: s.Transport(), Command: s.Command, URL: s.URL,
+		Env: names(s.Env), Headers: names(s.Headers), CreatedAt: s.CreatedAt}
+}
+
+func names(m map[string]string) []string {
+	keys := []string{}
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// serverName keeps "__" free to divide server and tool in exposed names.
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,39}$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+)
+
+func (s Server) check() error {
+	if !serverName.MatchString(s.Name) {
+		return fault.Invalidf("server name %q: want a letter, then letters, digits or -, at most 40", s.Name)
+	}
+	if (len(s.Command) == 0) == (s.URL == "") {
+		return fault.Invalidf("server %q: want either a command or a url", s.Name)
+	}
+	if s.URL != "" {
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return fault.Invalidf("server %q: the url must begin with http:// or https:// and name a host", s.Name)
+		}
+		if u.User != nil {
+			return fault.Invalidf("server %q: put credentials into a header, not into the url", s.Name)
+		}
+	}
+	for name := range s.Env {
+		if !envName.MatchString(name) {
+			return fault.Invalidf("server %q: %q is not a name of an environment variable", s.Name, name)
+		}
+	}
+	for name := range s.Headers {
+		if !headerName.MatchString(name) {
+			return fault.Invalidf("server %q: %q is not a name of a header", s.Name, name)
+		}
+	}
+	if s.URL == "" && len(s.Headers) > 0 || s.URL != "" && len(s.Env) > 0 {
+		return fault.Invalidf("server %q: --env belongs to a command, --header to a url", s.Name)
+	}
+	return nil
+}
+
+// Store reads and writes servers.
+type Store struct {
+	Pool   *pgxpool.Pool
+	Hub    *wake.Hub
+	Secret *secret.Keeper
+}
+
+type sealed struct {
+	Env     map[string]string `json:"env,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// Add registers a server; a name that is taken is a Conflict.
+func (st *Store) Add(ctx context.Context, s Server, actor string) (Server, error) {
+	if err := s.check(); err != nil {
+		return Server{}, err
+	}
+	plain, err := json.Marshal(sealed{s.Env, s.Headers})
+	if err != nil {
+		return Server{}, fmt.Errorf("encode secrets: %w", err)
+	}
+	err = db.InTx(ctx, st.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO servers (name, transport, command, url, secrets)
+			VALUES ($1, $2, $3, $4, $5)`,
+			s.Name, s.Transport(), append([]string{}, s.Command...), s.URL, st.Secret.Seal("servers/"+s.Name, plain))
+		if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "23505" {
+			return fault.New(fault.Conflict, "exists", "server %q exists already", s.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("store server: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Record{Kind: "server_added", Actor: actor, Data: s.Wire()})
+	})
+	if err != nil {
+		return Server{}, err
+	}
+	st.Hub.Publish(Changed)
+	return st.Get(ctx, s.Name)
+}
+
+// Remove forgets a server. Policy rows that speak of it stay: they do no harm,
+// and hold again if it comes back.
+func (st *Store) Remove(ctx context.Context, name, actor string) error {
+	err := db.InTx(ctx, st.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `DELETE FROM servers WHERE name = $1`, name)
+		if err != nil {
+			return fmt.Errorf("remove server: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return fault.NotFoundf("no server %q", name)
+		}
+		return audit.Write(ctx, tx, audit.Record{Kind: "server_removed", Actor: actor, Data: map[string]any{"name": name}})
+	})
+	if err == nil {
+		st.Hub.Publish(Changed)
+	}
+	return err
+}
+
+// Get reads one server.
+func (st *Store) Get(ctx context.Context, name string) (Server, error) {
+	list, err := st.read(ctx, name)
+	if err != nil {
+		return Server{}, err
+	}
+	if len(list) == 0 {
+		return Server{}, fault.NotFoundf("no server %q", name)
+	}
+	return list[0], nil
+}
+
+// List gives all servers by name.
+func (st *Store) List(ctx context.Context) ([]Server, error) { return st.read(ctx, "") }
+
+func (st *Store) read(ctx context.Context, name string) ([]Server, error) {
+	rows, err := st.Pool.Query(ctx, `
+		SELECT name, command, url, secrets, version, created_at
+		FROM servers
+		WHERE $1 = '' OR name = $1
+		ORDER BY name`, name)
+	if err != nil {
+		return nil, fmt.Errorf("read servers: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Server, err error) {
+		var box []byte
+		if err := row.Scan(&s.Name, &s.Command, &s.URL, &box, &s.Version, &s.CreatedAt); err != nil {
+			return s, err
+		}
+		plain, err := st.Secret.Open("servers/"+s.Name, box)
+		if err != nil {
+			return s, err
+		}
+		var open sealed
+		err = json.Unmarshal(plain, &open)
+		s.Env, s.Headers = open.Env, open.Headers
+		return s, err
+	})
+}

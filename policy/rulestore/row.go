@@ -1,0 +1,182 @@
+// Package rulestore keeps policy rows in PostgreSQL and their compiled sets in
+// memory. It owns the table agent_policies; what a row means is package
+// policy's to say.
+package rulestore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/policy"
+)
+
+// Row is a policy row as it is shown and sent.
+type Row struct {
+	ID           string          `json:"id"`
+	AgentID      string          `json:"agentId"`
+	ResourceType string          `json:"resourceType"`
+	ResourceKey  string          `json:"resourceKey"`
+	Effect       policy.Effect   `json:"effect"`
+	Grants       json.RawMessage `json:"grants"`
+	Scope        json.RawMessage `json:"scope"`
+	Origin       policy.Origin   `json:"origin"`
+	Note         string          `json:"note,omitempty"`
+	Version      int             `json:"version"`
+	CreatedBy    string          `json:"createdBy"`
+	CreatedAt    time.Time       `json:"createdAt"`
+}
+
+const columns = `id, agent_id, resource_type, resource_key, effect, grants, scope,
+	origin, note, version, created_by, created_at`
+
+// Put stores a row in the caller's transaction; one with the same type, key,
+// effect, origin and scope gets its grants and note and a new version. Call
+// Store.Changed after the commit. A row that policy would not accept is
+// Invalid, an unknown agent NotFound.
+func Put(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
+	return put(ctx, tx, row, actor, `EXCLUDED.grants`)
+}
+
+// Add is Put for rows that approvals leave: the grants are added to those that
+// the row has already, so that one requester's approval takes nothing from
+// another's.
+func Add(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
+	return put(ctx, tx, row, actor, `(
+		SELECT jsonb_agg(DISTINCT g)
+		FROM jsonb_array_elements(p.grants || EXCLUDED.grants) g)`)
+}
+
+func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr string) (Row, error) {
+	if row.Origin == "" {
+		row.Origin = policy.OriginAdmin
+	}
+	if err := row.Validate(); err != nil {
+		return Row{}, invalid(err)
+	}
+	grants, err := json.Marshal(slices.Clone(row.Grants))
+	if err != nil {
+		return Row{}, fmt.Errorf("encode grants: %w", err)
+	}
+	if row.Grants == nil {
+		grants = []byte("[]")
+	}
+	scope := string(row.Scope.Canonical())
+	rows, err := tx.Query(ctx, `
+		INSERT INTO agent_policies AS p
+		    (id, agent_id, resource_type, resource_key, effect, grants, scope, scope_key, origin, note, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $7, $8, $9, $10)
+		ON CONFLICT (agent_id, resource_type, resource_key, effect, origin, sha256(scope_key::bytea)) DO UPDATE
+		SET grants = `+grantsExpr+`,
+		    note = EXCLUDED.note,
+		    version = p.version + 1
+		RETURNING `+columns,
+		uuid.Must(uuid.NewV7()).String(), row.AgentID, row.ResourceType, row.ResourceKey,
+		row.Effect, grants, scope, row.Origin, row.Note, actor)
+	if err != nil {
+		return Row{}, fmt.Errorf("store policy row: %w", err)
+	}
+	stored, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Row])
+	if foreignKey(err) {
+		return Row{}, fault.NotFoundf("no agent %q", row.AgentID)
+	}
+	if err != nil {
+		return Row{}, fmt.Errorf("store policy row: %w", err)
+	}
+	return stored, changed(ctx, tx, row.AgentID, "policy_set", actor, []Row{stored})
+}
+
+// Delete removes the rows of one key, of one effect or, with an empty effect,
+// of all. It gives the removed rows; none is NotFound.
+func Delete(ctx context.Context, tx pgx.Tx, agentID, resourceType, resourceKey string, effect policy.Effect, actor string) ([]Row, error) {
+	rows, err := tx.Query(ctx, `
+		DELETE FROM agent_policies
+		WHERE agent_id = $1
+		  AND resource_type = $2
+		  AND resource_key = $3
+		  AND ($4 = '' OR effect = $4)
+		RETURNING `+columns, agentID, resourceType, resourceKey, string(effect))
+	if err != nil {
+		return nil, fmt.Errorf("delete policy rows: %w", err)
+	}
+	removed, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
+	if err != nil {
+		return nil, fmt.Errorf("delete policy rows: %w", err)
+	}
+	if len(removed) == 0 {
+		return nil, fault.NotFoundf("agent %q has no %s row for %q", agentID, resourceType, resourceKey)
+	}
+	return removed, changed(ctx, tx, agentID, "policy_deleted", actor, removed)
+}
+
+// changed counts up the agent's policy version and writes the history.
+func changed(ctx context.Context, tx pgx.Tx, agentID, kind, actor string, rows []Row) error {
+	var version int64
+	err := tx.QueryRow(ctx, `
+		UPDATE agents
+		SET policy_version = policy_version + 1
+		WHERE id = $1
+		RETURNING policy_version`, agentID).Scan(&version)
+	if err != nil {
+		return fmt.Errorf("count policy version: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Record{
+		Kind: kind, AgentID: agentID, Actor: actor,
+		Data: map[string]any{"rows": rows, "policyVersion": version},
+	})
+}
+
+// List gives an agent's rows in a stable order; resourceType filters when set.
+func List(ctx context.Context, q db.Queryer, agentID, resourceType string) ([]Row, error) {
+	rows, err := q.Query(ctx, `
+		SELECT `+columns+`
+		FROM agent_policies
+		WHERE agent_id = $1
+		  AND ($2 = '' OR resource_type = $2)
+		ORDER BY resource_type, resource_key, effect, id`, agentID, resourceType)
+	if err != nil {
+		return nil, fmt.Errorf("list policy rows: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
+}
+
+// compiled turns a stored row into policy's; what cannot be read is kept and
+// counts as a deny.
+func (r Row) compiled() policy.Row {
+	row := policy.Row{
+		ID: r.ID, AgentID: r.AgentID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Effect: r.Effect, Origin: r.Origin, Version: r.Version, Note: r.Note,
+	}
+	var err error
+	if row.Grants, err = policy.ParseGrants(r.Grants); err != nil {
+		row.Unreadable = err
+	}
+	if row.Scope, err = policy.ParseScope(r.ResourceType, r.Scope); err != nil {
+		row.Unreadable = err
+	}
+	return row
+}
+
+func invalid(err error) error {
+	var bad *policy.InvalidError
+	if errors.As(err, &bad) {
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
+			Data: map[string]any{"field": bad.Field, "position": bad.Position}}
+	}
+	return err
+}
+
+func foreignKey(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "23503"
+}
