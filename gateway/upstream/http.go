@@ -1,0 +1,222 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// maxUnreached is how many requests in a row may fail to reach the server
+// before the link counts as lost and is built anew: one failure proves little.
+const maxUnreached = 3
+
+// httpLink speaks Streamable HTTP: each request is a POST of its own.
+type httpLink struct {
+	*ending
+	*router
+	server  string
+	target  string
+	headers http.Header
+	client  *http.Client
+	hide    *redactor
+	limit   int
+	grace   time.Duration
+	// again repeats the handshake after the server has forgotten the session.
+	again func(ctx context.Context) error
+	// hop is the _meta of requests that the link makes by itself in protocol
+	// 2026-07-28.
+	hop json.RawMessage
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+	renewal chan struct{} // holds one token: who renews the session
+
+	mu         sync.Mutex
+	session    string
+	draft      string // the session of a handshake that is not over yet
+	protocol   string
+	unreached  int
+	stopStream context.CancelFunc
+}
+
+var _ link = (*httpLink)(nil)
+
+func startHTTP(s Server, cfg Config, r *router, hide *redactor) *httpLink {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &httpLink{
+		ending: newEnding(), router: r, server: s.Name, target: s.URL, headers: http.Header{},
+		client: newHTTPClient(s), hide: hide, limit: cfg.MaxMessage, grace: cfg.StopGrace,
+		ctx: ctx, cancel: cancel, renewal: make(chan struct{}, 1),
+	}
+	for name, value := range s.Headers {
+		l.headers.Set(name, value)
+	}
+	l.tasks.Go(func() { l.sendNotes(ctx, l.post) })
+	return l
+}
+
+func newHTTPClient(s Server) *http.Client {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           dialer.DialContext,
+			ForceAttemptHTTP2:     true,
+			TLSHandshakeTimeout:   10 * time.Second,
+			MaxIdleConnsPerHost:   s.MaxConcurrent + 4, // calls, the listening stream, notifications
+			IdleConnTimeout:       90 * time.Second,
+			ExpectContinueTimeout: time.Second,
+			DisableCompression:    true,
+		},
+		CheckRedirect: sameOrigin,
+	}
+}
+
+// sameOrigin follows a redirect only to another path of the same server, and
+// only where the body is sent again; the headers hold secrets.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	same := req.URL.Scheme == first.URL.Scheme && req.URL.Host == first.URL.Host
+	if !same || req.Method != first.Method || len(via) > 3 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func (l *httpLink) exchange(ctx context.Context, f *flight) (json.RawMessage, error) {
+	ctx, stop := l.within(ctx)
+	defer stop()
+	f.take = f.deliver
+	l.flights.add(f)
+	defer l.flights.remove(f)
+	used := l.sessionID()
+	result, err := l.try(ctx, f)
+	if f.method == methodInitialize || !errors.Is(err, errExpired) {
+		return result, err
+	}
+	// A forgotten session is answered with 404 before anything runs, so this
+	// one repetition is safe.
+	if err := l.renew(ctx, used); err != nil {
+		return nil, &UnavailableError{l.server, true, err}
+	}
+	return l.try(ctx, f)
+}
+
+// try sends f once.
+func (l *httpLink) try(ctx context.Context, f *flight) (json.RawMessage, error) {
+	req, err := l.request(ctx, http.MethodPost, f.body(), f)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := l.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, l.refusal(resp, f)
+	}
+	if f.method == methodInitialize {
+		l.keepDraft(resp.Header.Get("Mcp-Session-Id"))
+	}
+	return l.reply(ctx, resp, f)
+}
+
+// post sends a message that has no answer; servers say 202, some 200 or 204.
+func (l *httpLink) post(ctx context.Context, body []byte) error {
+	ctx, stop := l.within(ctx)
+	defer stop()
+	req, err := l.request(ctx, http.MethodPost, body, nil)
+	if err != nil {
+		return err
+	}
+	return l.send(req)
+}
+
+// send makes a request whose answer is only a status.
+func (l *httpLink) send(req *http.Request) error {
+	ctx, cancel := context.WithTimeout(req.Context(), 5*time.Second)
+	defer cancel()
+	resp, err := l.do(req.WithContext(ctx))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return l.refusal(resp, nil)
+	}
+	return nil
+}
+
+// within ends the returned context also when the link is closed.
+func (l *httpLink) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(errClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// request makes a request with all headers; f is nil for those without answer.
+func (l *httpLink) request(ctx context.Context, method string, body []byte, f *flight) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.target, bytes.NewReader(body))
+	if err != nil {
+		return nil, &UnavailableError{l.server, false, errors.New("its url cannot be used")}
+	}
+	req.Header = l.headers.Clone()
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f != nil && f.method == methodInitialize {
+		return req, nil
+	}
+	if l.session != "" {
+		req.Header.Set("Mcp-Session-Id", l.session)
+	}
+	if l.protocol != "" {
+		req.Header.Set("MCP-Protocol-Version", l.protocol)
+	}
+	if f != nil && l.protocol == protocolModern {
+		nameRequest(req.Header, f)
+	}
+	return req, nil
+}
+
+func (l *httpLink) sessionID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session
+}
+
+func (l *httpLink) speak(protocol string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.protocol = protocol
+}
+
+func (l *httpLink) modern() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.protocol == protocolModern
+}
+
+// plainError takes the URL, which may hold a secret, out of a net/http error
+// and keeps the reason for which a context ended.
+func (l *httpLink) plainError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return errors.New(l.hide.text(err.Error()))
+}

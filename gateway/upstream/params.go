@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// check refuses what would not be the JSON it claims to be: raw bytes are put
+// into a message as they are and must not reach beyond their place in it.
+func (r CallRequest) check() error {
+	if r.Tool == "" {
+		return &InputError{"the tool has no name"}
+	}
+	for name, raw := range map[string]json.RawMessage{"arguments": r.Arguments, "_meta": r.Meta, "extra": r.Extra} {
+		if isNull(raw) {
+			continue
+		}
+		if !json.Valid(raw) || !isObject(raw) {
+			return &InputError{name + " must be a JSON object"}
+		}
+	}
+	return nil
+}
+
+// params renders the parameters of the call; hop is nil before 2026-07-28.
+func (r CallRequest) params(f *flight, hop json.RawMessage) json.RawMessage {
+	arguments := r.Arguments
+	if isNull(arguments) {
+		arguments = json.RawMessage(`{}`)
+	}
+	var b bytes.Buffer
+	b.Grow(len(arguments) + len(r.Meta) + len(r.Extra) + 128)
+	b.WriteString(`{"name":`)
+	b.Write(quote(r.Tool))
+	b.WriteString(`,"arguments":`)
+	b.Write(arguments)
+	r.writeExtra(&b)
+	if meta := r.meta(f, hop); len(meta) > 0 {
+		b.WriteString(`,"_meta":{`)
+		b.Write(meta)
+		b.WriteByte('}')
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// writeExtra adds the other members; those this request has already are left out.
+func (r CallRequest) writeExtra(b *bytes.Buffer) {
+	_ = members(r.Extra, func(key string, value json.RawMessage) {
+		if key != "name" && key != "arguments" && key != "_meta" {
+			writeMember(b, key, value)
+		}
+	})
+}
+
+// writeMember adds a member behind another one.
+func writeMember(b *bytes.Buffer, key string, value json.RawMessage) {
+	if b.Len() > 0 {
+		b.WriteByte(',')
+	}
+	b.Write(quote(key))
+	b.WriteByte(':')
+	b.Write(value)
+}
+
+// meta renders the members of _meta, without the braces.
+func (r CallRequest) meta(f *flight, hop json.RawMessage) []byte {
+	var b bytes.Buffer
+	_ = members(r.Meta, func(key string, value json.RawMessage) {
+		if !hopKeys[key] {
+			writeMember(&b, key, value)
+		}
+	})
+	if r.OnProgress != nil {
+		writeMember(&b, "progressToken", json.RawMessage(`"`+f.token()+`"`))
+	}
+	if hop != nil {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(hop)
+	}
+	return b.Bytes()
+}
+
+// quote is s as a JSON string, without the escapes for HTML that would make it
+// another text than the one that was sent to us.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always marshals
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// without is an object without one of its members, the others as they were.
+func without(object json.RawMessage, name string) json.RawMessage {
+	var b bytes.Buffer
+	_ = members(object, func(key string, value json.RawMessage) {
+		if key != name {
+			writeMember(&b, key, value)
+		}
+	})
+	return json.RawMessage("{" + b.String() + "}")
+}

@@ -1,0 +1,158 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// pingTimeout is how long a server that let several calls time out has to show
+// a sign of life.
+const pingTimeout = 10 * time.Second
+
+// supervise keeps the upstream connected until ctx ends.
+func (c *Client) supervise(ctx context.Context) {
+	pace := newPace(c.cfg)
+	c.set(Connecting, nil, nil)
+	for ctx.Err() == nil {
+		s, err := c.connect(ctx)
+		if err != nil {
+			c.down(ctx, err, pace.afterFailure())
+			continue
+		}
+		c.up(s)
+		err = c.attend(ctx, s)
+		c.setPID(0)
+		c.lost(ctx, err, pace.afterLoss(s))
+	}
+	c.end()
+}
+
+// end is for the case that no connection is up when ctx ends.
+func (c *Client) end() {
+	select {
+	case <-c.ended:
+	default:
+		close(c.ended)
+	}
+}
+
+func (c *Client) up(s *session) {
+	c.mu.Lock()
+	if c.health.Protocol != "" {
+		c.health.Restarts++
+	}
+	c.health.Protocol, c.health.ServerInfo = s.terms.protocol, s.terms.info
+	c.mu.Unlock()
+	c.set(Up, s, nil)
+	c.listChanged()
+	c.cfg.Logger.Info("upstream is up", "server", c.server.Name, "protocol", s.terms.protocol)
+}
+
+// down waits before the next attempt. Callers are refused meanwhile and during
+// that attempt: they must not queue up behind a server that may never come.
+func (c *Client) down(ctx context.Context, err error, pause time.Duration) {
+	if ctx.Err() != nil {
+		return
+	}
+	c.set(Down, nil, err)
+	c.cfg.Logger.Warn("upstream is down", "server", c.server.Name,
+		"error", c.hide.text(err.Error()), "retry_in", pause)
+	sleep(ctx, pause)
+}
+
+// lost starts the next attempt at once where pause is 0; callers wait for it.
+func (c *Client) lost(ctx context.Context, err error, pause time.Duration) {
+	if pause > 0 {
+		c.down(ctx, err, pause)
+		return
+	}
+	c.set(Connecting, nil, err)
+}
+
+// attend serves a connection to its end: it keeps the tools list fresh and asks
+// a silent server for a sign of life.
+func (c *Client) attend(ctx context.Context, s *session) error {
+	defer s.link.close()
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			c.drain()
+			return errStopped
+		case <-s.link.lost():
+			return s.link.cause()
+		case <-c.refresh:
+			again = c.relist(ctx, s)
+		case <-again:
+			again = c.relist(ctx, s)
+		case <-s.probe:
+			if err := c.check(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// check asks for a sign of life. Protocol 2026-07-28 has no ping and no
+// connection that could hang.
+func (c *Client) check(ctx context.Context, s *session) error {
+	if s.hop != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := s.ping(ctx); err != nil {
+		return errors.New("the server answers neither calls nor a ping")
+	}
+	return nil
+}
+
+// drain refuses new calls and gives those in flight their time to finish.
+func (c *Client) drain() {
+	c.end()
+	c.set(Idle, nil, nil)
+	bound := time.NewTimer(c.cfg.DrainTimeout)
+	defer bound.Stop()
+	for range cap(c.slots) {
+		select {
+		case c.slots <- struct{}{}:
+		case <-bound.C:
+			return
+		}
+	}
+}
+
+// A connection that answered a call or lived for steadyAfter was a good one;
+// quickRestarts others may follow each other without a pause.
+const (
+	steadyAfter   = 10 * time.Second
+	quickRestarts = 3
+)
+
+// pace decides how long to wait before the next attempt. It never gives up.
+type pace struct {
+	backoff *backoff.ExponentialBackOff
+	quick   int
+}
+
+func newPace(cfg Config) *pace {
+	return &pace{backoff: &backoff.ExponentialBackOff{
+		InitialInterval: cfg.RetryMin, MaxInterval: cfg.RetryMax, Multiplier: 2, RandomizationFactor: 0.5,
+	}}
+}
+
+func (p *pace) afterFailure() time.Duration { return p.backoff.NextBackOff() }
+
+func (p *pace) afterLoss(s *session) time.Duration {
+	if s.answered.Load() || time.Since(s.begun) > steadyAfter {
+		p.quick = 0
+		p.backoff.Reset()
+	}
+	if p.quick++; p.quick <= quickRestarts {
+		return 0
+	}
+	return p.backoff.NextBackOff()
+}

@@ -1,0 +1,115 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Tool is one tool of an upstream.
+type Tool struct {
+	// Name is the name under which the upstream knows it.
+	Name string
+	// Raw is the tool object exactly as sent. Read it only.
+	Raw json.RawMessage
+	// Digest is the SHA-256, in hex, of Raw without white space between
+	// tokens; the order of members counts.
+	Digest string
+}
+
+// listRetry is the pause before a failed reading of the list is repeated.
+const listRetry = 5 * time.Second
+
+// Tools is the list as last read; it is read anew after each connect and each
+// list_changed, and Config.OnChange tells when it became another. While the
+// server is down the last list stands. Without one yet, Tools waits for the
+// first and fails with an *UnavailableError or the reason it cannot be read.
+// The slice is shared: do not change it.
+func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+	for {
+		c.mu.Lock()
+		tools, err, news := c.tools, c.listErr, c.news
+		c.mu.Unlock()
+		if tools != nil {
+			return tools, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.session(ctx); err != nil {
+			return nil, err
+		}
+		select {
+		case <-news:
+		case <-c.ended:
+			return nil, c.unavailable(errStopped)
+		case <-ctx.Done():
+			return nil, c.unavailable(context.Cause(ctx))
+		}
+	}
+}
+
+// listChanged asks the supervisor to read the list.
+func (c *Client) listChanged() {
+	select {
+	case c.refresh <- struct{}{}:
+	default:
+	}
+}
+
+// relist reads the list; on failure it returns when to try again.
+func (c *Client) relist(ctx context.Context, s *session) <-chan time.Time {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ListTimeout)
+	defer cancel()
+	tools, warning, err := s.list(ctx, c.cfg.MaxMessage)
+	if err != nil {
+		c.listFailed(s, err)
+		return time.After(listRetry)
+	}
+	if warning != "" {
+		c.cfg.Logger.Warn("upstream has an odd tools list", "server", c.server.Name, "warning", warning)
+	}
+	if c.keep(tools, warning) {
+		c.cfg.OnChange()
+	}
+	return nil
+}
+
+// listFailed keeps the last list. A lost link is no fault of the list.
+func (c *Client) listFailed(s *session, err error) {
+	if s.link.cause() != nil {
+		return
+	}
+	c.cfg.Logger.Warn("upstream does not tell its tools", "server", c.server.Name, "error", err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listErr = err
+	c.health.LastError = c.hide.text(err.Error())
+	c.announce()
+}
+
+// keep stores the list and tells whether it is another one than before.
+func (c *Client) keep(tools []Tool, warning string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := c.tools == nil || !sameTools(c.tools, tools)
+	if changed {
+		c.tools = tools
+	}
+	c.listErr = nil
+	c.health.Warning = warning
+	c.announce()
+	return changed
+}
+
+func sameTools(a, b []Tool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || a[i].Digest != b[i].Digest {
+			return false
+		}
+	}
+	return true
+}
