@@ -1,0 +1,168 @@
+package telegram
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"holm/bot"
+)
+
+// These are the few fields that are read of an update. The client library's
+// types know all of them and refuse an update when any is of a new form.
+type (
+	update struct {
+		ID       int64     `json:"update_id"`
+		Message  *message  `json:"message"`
+		Callback *callback `json:"callback_query"`
+	}
+	message struct {
+		ID      int64           `json:"message_id"`
+		From    *user           `json:"from"`
+		Chat    chat            `json:"chat"`
+		Text    string          `json:"text"`
+		Sender  *chat           `json:"sender_chat"`
+		Forward json.RawMessage `json:"forward_origin"`
+		ViaBot  *user           `json:"via_bot"`
+		ReplyTo *message        `json:"reply_to_message"`
+	}
+	// A callback's message may be inaccessible; chat and id are there all the
+	// same. Without a chat it belongs to an inline message.
+	callback struct {
+		ID      string   `json:"id"`
+		From    *user    `json:"from"`
+		Message *message `json:"message"`
+		Data    string   `json:"data"`
+	}
+	user struct {
+		ID        int64  `json:"id"`
+		IsBot     bool   `json:"is_bot"`
+		FirstName string `json:"first_name"`
+		LastName  string `json:"last_name"`
+	}
+	chat struct {
+		ID   int64  `json:"id"`
+		Type string `json:"type"`
+	}
+)
+
+// tapReply is what Answer needs of a tap.
+type tapReply struct {
+	Query string `json:"query"`
+}
+
+// Decode implements bot.Channel. Data of buttons passes as it is, also forged
+// data. Texts count when a person wrote them: not forwarded ones, not those of
+// bots, channels and anonymous administrators; in groups only those meant for
+// this bot. A text that mentions some bot is an error until the own name is
+// known, which Run and LinkFor learn.
+func (c *Channel) Decode(payload json.RawMessage) (bot.Event, bool, error) {
+	var u update
+	if err := json.Unmarshal(payload, &u); err != nil {
+		return bot.Event{}, false, fmt.Errorf("telegram: read an update: %w", err)
+	}
+	switch {
+	case u.Callback != nil:
+		return decodeTap(u.Callback)
+	case u.Message != nil:
+		return c.decodeText(u.Message)
+	}
+	return bot.Event{}, false, nil
+}
+
+func decodeTap(q *callback) (bot.Event, bool, error) {
+	if !q.From.isPerson() {
+		return bot.Event{}, false, nil
+	}
+	reply, err := json.Marshal(tapReply{Query: q.ID})
+	if err != nil {
+		return bot.Event{}, false, fmt.Errorf("telegram: read a tap: %w", err)
+	}
+	ev := q.From.event(bot.Tap)
+	ev.Token, ev.Reply = q.Data, reply
+	if m := q.Message; m != nil && m.Chat.ID != 0 {
+		ev.Message, ev.Direct = refOf(m.Chat.ID, m.ID), m.Chat.isDirect(q.From)
+	}
+	return ev, true, nil
+}
+
+func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {
+	written := m.Sender == nil && m.Forward == nil && m.ViaBot == nil
+	if !m.From.isPerson() || !written || m.Text == "" || m.Chat.Type == "channel" {
+		return bot.Event{}, false, nil
+	}
+	text, meant, err := c.ownText(m)
+	if err != nil || !meant {
+		return bot.Event{}, false, err
+	}
+	ev := m.From.event(bot.Text)
+	ev.Text, ev.Message, ev.Direct = text, refOf(m.Chat.ID, m.ID), m.Chat.isDirect(m.From)
+	return ev, true, nil
+}
+
+var (
+	commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]+))?(?:\s+|$)`)
+	mentionForm = regexp.MustCompile(`(?:^|[^A-Za-z0-9_@])@([A-Za-z0-9_]{3,})`)
+)
+
+var errNameless = errors.New("telegram: the bot's own name is not known yet, the text may be meant for another bot")
+
+// ownText is what was said to this bot, without slash and mention; meant is
+// false when it was said to somebody else.
+func (c *Channel) ownText(m *message) (text string, meant bool, err error) {
+	text = strings.TrimSpace(m.Text)
+	if cmd := commandForm.FindStringSubmatch(text); cmd != nil {
+		if cmd[2] != "" {
+			mine, err := c.isOwnName(cmd[2])
+			if err != nil || !mine {
+				return "", false, err
+			}
+		}
+		return strings.TrimSpace(cmd[1] + " " + text[len(cmd[0]):]), true, nil
+	}
+	text, mentioned, err := c.withoutMention(text)
+	if err != nil {
+		return "", false, err
+	}
+	toBot := m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == c.id()
+	return text, m.Chat.Type == "private" || mentioned || toBot, nil
+}
+
+// withoutMention takes the first mention of this bot out of a text.
+func (c *Channel) withoutMention(text string) (string, bool, error) {
+	for _, at := range mentionForm.FindAllStringSubmatchIndex(text, -1) {
+		mine, err := c.isOwnName(text[at[2]:at[3]])
+		if err != nil {
+			return "", false, err
+		}
+		if mine {
+			before, after := text[:at[2]-1], text[at[3]:]
+			return strings.TrimSpace(strings.TrimSpace(before) + " " + strings.TrimSpace(after)), true, nil
+		}
+	}
+	return text, false, nil
+}
+
+func (c *Channel) isOwnName(name string) (bool, error) {
+	own := c.name()
+	if own == "" {
+		return false, errNameless
+	}
+	return strings.EqualFold(name, own), nil
+}
+
+// isPerson is false for bots, and when Telegram names nobody.
+func (u *user) isPerson() bool { return u != nil && u.ID > 0 && !u.IsBot }
+
+func (u *user) event(kind bot.EventKind) bot.Event {
+	return bot.Event{
+		Kind: kind, Identity: strconv.FormatInt(u.ID, 10),
+		Name: strings.TrimSpace(u.FirstName + " " + u.LastName),
+	}
+}
+
+// isDirect reports the private chat of the very person: its id is theirs.
+func (c chat) isDirect(who *user) bool { return c.Type == "private" && c.ID == who.ID }

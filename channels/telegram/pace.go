@@ -1,0 +1,125 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"holm/bot"
+)
+
+// Telegram's own figures, core.telegram.org/bots/faq#my-bot-is-hitting-limits:
+// about one message a second in a chat, twenty a minute in a group, thirty a
+// second in all. Short bursts are tolerated.
+const (
+	perChat  = rate.Limit(1)
+	perGroup = rate.Limit(20.0 / 60)
+	overall  = rate.Limit(30)
+	burst    = 3
+
+	// maxHold is the longest wait inside a call; beyond it the caller is asked
+	// to come again, so that no worker sleeps for a busy chat.
+	maxHold = 3 * time.Second
+	// maxChats bounds the memory: idle chats are forgotten beyond it.
+	maxChats = 4096
+)
+
+// pacer spaces messages out, per chat and over all, and remembers how long
+// Telegram asked to leave a chat alone.
+type pacer struct {
+	mu    sync.Mutex
+	all   *rate.Limiter
+	chats map[int64]*chatPace
+}
+
+type chatPace struct {
+	limiter *rate.Limiter
+	until   time.Time // Telegram's retry_after
+}
+
+func newPacer() *pacer {
+	return &pacer{all: rate.NewLimiter(overall, int(overall)), chats: map[int64]*chatPace{}}
+}
+
+// wait blocks until a message to chat may go, or returns a *bot.RetryError when
+// that would take too long.
+func (p *pacer) wait(ctx context.Context, chat int64) error {
+	delay, err := p.reserve(chat, time.Now())
+	if err != nil || delay == 0 {
+		return err
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *pacer) reserve(chat int64, now time.Time) (time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.chat(chat, now)
+	if left := c.until.Sub(now); left > 0 {
+		return 0, &bot.RetryError{After: left, Err: errors.New("telegram: this chat is to be left alone")}
+	}
+	mine, total := c.limiter.ReserveN(now, 1), p.all.ReserveN(now, 1)
+	delay := max(mine.DelayFrom(now), total.DelayFrom(now))
+	if delay > maxHold {
+		mine.CancelAt(now)
+		total.CancelAt(now)
+		return 0, &bot.RetryError{After: delay, Err: errors.New("telegram: too many messages at once")}
+	}
+	return delay, nil
+}
+
+// chat finds or makes the pace of a chat, dropping idle ones when there are
+// too many. Groups have negative ids.
+func (p *pacer) chat(id int64, now time.Time) *chatPace {
+	if c := p.chats[id]; c != nil {
+		return c
+	}
+	if len(p.chats) >= maxChats {
+		p.forgetIdle(now)
+	}
+	limit := perChat
+	if id < 0 {
+		limit = perGroup
+	}
+	c := &chatPace{limiter: rate.NewLimiter(limit, burst)}
+	p.chats[id] = c
+	return c
+}
+
+// forgetIdle drops chats that a new entry would treat alike, and any one if
+// there are none: a message too early is answered with 429, which is obeyed.
+func (p *pacer) forgetIdle(now time.Time) {
+	for id, c := range p.chats {
+		if c.limiter.TokensAt(now) >= burst && !c.until.After(now) {
+			delete(p.chats, id)
+		}
+	}
+	for id := range p.chats {
+		if len(p.chats) < maxChats {
+			return
+		}
+		delete(p.chats, id)
+	}
+}
+
+// obey remembers a rate limit in err, so that later calls do not run into it.
+func (p *pacer) obey(chat int64, err error) {
+	var busy *bot.RetryError
+	if !errors.As(err, &busy) {
+		return
+	}
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.chat(chat, now).until = now.Add(busy.After)
+}

@@ -1,0 +1,177 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"holm/bot"
+)
+
+// pollSeconds is the longest that Telegram holds a poll, as a duration.
+const pollSeconds = 50 * time.Second
+
+// pauses between attempts, each doubling from the first to the longest.
+type pauses struct {
+	first, longest time.Duration
+	// conflict is the longest pause after a conflict: an old poller's slot can
+	// be held for some 50 s, so giving up or hammering before that is wrong.
+	conflictFirst, conflictLongest time.Duration
+}
+
+var defaultPauses = pauses{
+	first: time.Second, longest: 30 * time.Second,
+	conflictFirst: 3 * time.Second, conflictLongest: 90 * time.Second,
+}
+
+func doubling(first, longest time.Duration) *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff() // jitter of one half
+	b.InitialInterval, b.MaxInterval, b.Multiplier = first, longest, 2
+	b.Reset()
+	return b
+}
+
+// Run implements bot.Channel: it learns the bot's name, waits for its turn to
+// poll and polls until ctx ends. A token refused at the start is the one error
+// it returns; all else is waited out and shown in Health. Nothing is confirmed
+// that the inbox has not stored, and pending updates are never dropped.
+func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
+	defer c.http.CloseIdleConnections()
+	r := &receiver{
+		Channel: c, inbox: in,
+		trouble:   doubling(c.pauses.first, c.pauses.longest),
+		conflicts: doubling(c.pauses.conflictFirst, c.pauses.conflictLongest),
+	}
+	for ctx.Err() == nil {
+		err := r.introduce(ctx)
+		if errors.Is(err, bot.ErrSetup) {
+			c.setFailing(err, false)
+			return err
+		}
+		if err == nil {
+			err = r.pollLocked(ctx)
+		}
+		if ctx.Err() == nil {
+			r.recover(ctx, err)
+		}
+	}
+	return nil
+}
+
+// receiver is one Run.
+type receiver struct {
+	*Channel
+	inbox     bot.Inbox
+	offset    int64 // of the next poll, 0 while unknown
+	known     bool  // offset was read from the inbox or learnt
+	trouble   *backoff.ExponentialBackOff
+	conflicts *backoff.ExponentialBackOff
+}
+
+// introduce learns the bot's name, which is also the proof of the token. A
+// process that then waits for its turn to poll can send, and is healthy.
+func (r *receiver) introduce(ctx context.Context) error {
+	if r.name() != "" {
+		return nil
+	}
+	err := r.learnName(ctx)
+	if err == nil {
+		r.setHealthy()
+	}
+	return err
+}
+
+// standby is how long the wait for the lock lasts before the last failure is
+// taken for somebody else's business.
+const standby = 5 * time.Second
+
+// pollLocked polls while this process holds the lock. It returns at the first
+// failure, with the lock released: another process may be better off.
+func (r *receiver) pollLocked(ctx context.Context) error {
+	if r.lock != nil {
+		waiting := time.AfterFunc(standby, r.setHealthy)
+		release, err := r.lock(ctx)
+		waiting.Stop()
+		if err != nil {
+			return fmt.Errorf("wait for the turn to poll: %w", err)
+		}
+		defer release()
+		r.known = false // another process may have stored meanwhile
+	}
+	for ctx.Err() == nil {
+		if err := r.pollOnce(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pollOnce asks for updates, which confirms the ones before, and stores what
+// comes. A batch not stored to its last update is asked for again.
+func (r *receiver) pollOnce(ctx context.Context) error {
+	if !r.known {
+		last, err := r.inbox.LastID(ctx, namespace)
+		if err != nil {
+			return &storeError{err}
+		}
+		r.known, r.offset = true, 0
+		if last > 0 {
+			r.offset = last + 1
+		}
+	}
+	batch, err := r.getUpdates(ctx, r.offset)
+	if err != nil {
+		return err
+	}
+	r.setHealthy()
+	r.conflicts.Reset()
+	for _, u := range batch {
+		if err := r.inbox.Store(ctx, namespace, strconv.FormatInt(u.id, 10), u.raw); err != nil {
+			return &storeError{err}
+		}
+		r.setReceived(time.Now())
+	}
+	r.trouble.Reset()
+	// The last id, not the highest: Telegram starts numbering anew, perhaps
+	// lower, after a week without updates, and serves from the head of its
+	// queue when asked for an offset beyond it.
+	if n := len(batch); n > 0 {
+		r.offset = batch[n-1].id + 1
+	}
+	return nil
+}
+
+// recover shows a failure and waits as long as it asks for.
+func (r *receiver) recover(ctx context.Context, err error) {
+	var busy *bot.RetryError
+	var refused *refusal
+	var unstored *storeError
+	var pause time.Duration
+	switch {
+	case errors.As(err, &busy):
+		pause = busy.After
+	case errors.As(err, &refused) && refused.code == 409:
+		pause = r.conflicts.NextBackOff()
+	default:
+		pause = r.trouble.NextBackOff()
+	}
+	// Deaf is not connected, even when Telegram answers with a refusal.
+	r.setFailing(err, errors.As(err, &unstored) || busy != nil)
+	r.log.Warn("telegram polling interrupted", "error", r.redact(err), "pause", pause)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// storeError is a failure of the inbox, not of Telegram.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "store updates: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
