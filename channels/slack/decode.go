@@ -1,0 +1,242 @@
+package slack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/slack-go/slack/socketmode"
+
+	"holm/bot"
+)
+
+// interaction is what Holm reads of an interactive payload
+// (docs.slack.dev/reference/interaction-payloads/block_actions-payload).
+type interaction struct {
+	Type string `json:"type"`
+	Team *struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	User struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Username string `json:"username"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Container struct {
+		ChannelID string `json:"channel_id"`
+		MessageTS string `json:"message_ts"`
+	} `json:"container"`
+	Actions []struct {
+		Type     string `json:"type"`
+		ActionID string `json:"action_id"`
+		ActionTS string `json:"action_ts"`
+		Value    string `json:"value"`
+	} `json:"actions"`
+}
+
+// team is the workspace of the person: their own where Slack tells it, which
+// differs from the payload's in an organisation and in shared channels.
+func (p interaction) team() string {
+	if p.User.TeamID == "" && p.Team != nil {
+		return p.Team.ID
+	}
+	if !isTeam(p.User.TeamID) && p.Team != nil { // an organisation's id, E…
+		return p.Team.ID
+	}
+	return p.User.TeamID
+}
+
+func (p interaction) message() bot.MessageRef {
+	ref := bot.MessageRef{Chat: p.Container.ChannelID, Message: p.Container.MessageTS}
+	if ref.Chat == "" {
+		ref.Chat = p.Channel.ID
+	}
+	return ref
+}
+
+// callback is what Holm reads of an Events API payload.
+type callback struct {
+	TeamID         string `json:"team_id"`
+	IsExtShared    bool   `json:"is_ext_shared_channel"`
+	Authorizations []struct {
+		UserID string `json:"user_id"`
+		IsBot  bool   `json:"is_bot"`
+	} `json:"authorizations"`
+	Event struct {
+		Type        string `json:"type"`
+		Subtype     string `json:"subtype"`
+		Channel     string `json:"channel"`
+		ChannelType string `json:"channel_type"`
+		User        string `json:"user"`
+		UserTeam    string `json:"user_team"`
+		BotID       string `json:"bot_id"`
+		Hidden      bool   `json:"hidden"`
+		Text        string `json:"text"`
+		TS          string `json:"ts"`
+		ThreadTS    string `json:"thread_ts"`
+	} `json:"event"`
+}
+
+// team is the workspace of the person, empty when the payload leaves it open.
+func (c callback) team() string {
+	if c.Event.UserTeam == "" && !c.IsExtShared {
+		return c.TeamID
+	}
+	return c.Event.UserTeam
+}
+
+// command is what Holm reads of a slash command.
+type command struct {
+	TeamID    string `json:"team_id"`
+	UserID    string `json:"user_id"`
+	UserName  string `json:"user_name"`
+	ChannelID string `json:"channel_id"`
+	Text      string `json:"text"`
+	TriggerID string `json:"trigger_id"`
+}
+
+// Decode turns a stored payload into an event. Taps on buttons, direct
+// messages, mentions and slash commands concern Holm; nothing else does.
+func (c *Channel) Decode(payload json.RawMessage) (bot.Event, bool, error) {
+	var k kept
+	if err := json.Unmarshal(payload, &k); err != nil {
+		return bot.Event{}, false, errors.New("slack: a stored payload that is not an envelope")
+	}
+	ev, ok, err := decodeKept(k)
+	if err != nil {
+		return bot.Event{}, false, fmt.Errorf("slack: read a stored %s payload: %w", k.Type, err)
+	}
+	if !ok {
+		return bot.Event{}, false, nil
+	}
+	return ev, true, nil
+}
+
+func decodeKept(k kept) (bot.Event, bool, error) {
+	switch k.Type {
+	case socketmode.RequestTypeInteractive:
+		return decodeAs(k.Payload, interaction.event)
+	case socketmode.RequestTypeEventsAPI:
+		return decodeAs(k.Payload, callback.event)
+	case socketmode.RequestTypeSlashCommands:
+		return decodeAs(k.Payload, command.event)
+	case "":
+		return bot.Event{}, false, errors.New("it has no type")
+	}
+	return bot.Event{}, false, nil
+}
+
+// decodeAs reads payload as T. What encoding/json complains of may quote the
+// payload, so it is not passed on.
+func decodeAs[T any](payload json.RawMessage, event func(T) (bot.Event, bool, error)) (bot.Event, bool, error) {
+	var p *T
+	if err := json.Unmarshal(payload, &p); err != nil || p == nil {
+		return bot.Event{}, false, errors.New("it does not have the form Slack documents")
+	}
+	return event(*p)
+}
+
+func (p interaction) event() (bot.Event, bool, error) {
+	if p.Type != "block_actions" {
+		return bot.Event{}, false, nil
+	}
+	if len(p.Actions) != 1 {
+		return bot.Event{}, false, fmt.Errorf("it has %d actions, not one", len(p.Actions))
+	}
+	if p.Actions[0].Type != "button" {
+		return bot.Event{}, false, nil
+	}
+	ref := p.message()
+	if p.User.ID == "" || ref.Chat == "" {
+		return bot.Event{}, false, errors.New("it lacks the user or the channel")
+	}
+	name := p.User.Username
+	if name == "" {
+		name = p.User.Name
+	}
+	ev := bot.Event{
+		Kind: bot.Tap, Name: name, Token: p.Actions[0].Value,
+		Message: ref, Direct: direct(ref.Chat),
+	}
+	return withActor(ev, p.team(), p.User.ID, ref.Chat)
+}
+
+// event is a direct message or a mention. A reply to a mention goes into its
+// thread, so the message named is the one that the thread hangs on.
+func (c callback) event() (bot.Event, bool, error) {
+	e := c.Event
+	if e.Type == "" {
+		return bot.Event{}, false, errors.New("it has no event")
+	}
+	mention := e.Type == "app_mention"
+	if !mention && (e.Type != "message" || e.ChannelType != "im") {
+		return bot.Event{}, false, nil
+	}
+	if e.User == "" || e.BotID != "" || e.Subtype != "" || e.Hidden || c.isSelf(e.User) {
+		return bot.Event{}, false, nil
+	}
+	if e.Channel == "" || e.TS == "" {
+		return bot.Event{}, false, errors.New("it lacks the channel or the time")
+	}
+	ev := bot.Event{Kind: bot.Text, Text: plain(e.Text), Direct: !mention && direct(e.Channel)}
+	ev.Message = bot.MessageRef{Chat: e.Channel, Message: e.TS}
+	if mention {
+		ev.Text = plain(c.withoutMention(e.Text))
+		if e.ThreadTS != "" {
+			ev.Message.Message = e.ThreadTS
+		}
+	}
+	return withActor(ev, c.team(), e.User, e.Channel)
+}
+
+func (c callback) isSelf(user string) bool {
+	for _, a := range c.Authorizations {
+		if a.IsBot && a.UserID == user {
+			return true
+		}
+	}
+	return false
+}
+
+var firstMention = regexp.MustCompile(`^\s*<@[A-Z0-9]+(\|[^>]*)?>`)
+
+// withoutMention takes the bot's own name out of text.
+func (c callback) withoutMention(text string) string {
+	for _, a := range c.Authorizations {
+		if a.IsBot && a.UserID != "" {
+			text = strings.ReplaceAll(text, "<@"+a.UserID+">", "")
+			return strings.TrimSpace(text)
+		}
+	}
+	return firstMention.ReplaceAllString(text, "")
+}
+
+// event of a command is direct wherever it was typed: nobody else sees it, and
+// there is no message to reply to, so answers go to the direct chat.
+func (c command) event() (bot.Event, bool, error) {
+	if c.UserID == "" || c.ChannelID == "" {
+		return bot.Event{}, false, errors.New("it lacks the user or the channel")
+	}
+	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Direct: true}
+	return withActor(ev, c.TeamID, c.UserID, c.ChannelID)
+}
+
+// withActor names who acted. Someone whose workspace is not certain is nobody.
+func withActor(ev bot.Event, team, user, channel string) (bot.Event, bool, error) {
+	if !isTeam(team) || !isUser(user) {
+		return bot.Event{}, false, nil
+	}
+	ev.Identity = team + "/" + user
+	reply, err := json.Marshal(replyTo{Channel: channel, User: user})
+	if err != nil {
+		return bot.Event{}, false, err
+	}
+	ev.Reply = reply
+	return ev, true, nil
+}

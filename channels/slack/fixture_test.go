@@ -1,0 +1,180 @@
+package slack_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"holm/bot"
+	"holm/channels/slack"
+	"holm/internal/testkit/slackfake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// inbox keeps payloads in memory. before runs at the start of each Store and
+// may refuse it.
+type inbox struct {
+	mu     sync.Mutex
+	stored map[string]json.RawMessage
+	order  []string
+	before func(ctx context.Context, eventID string) error
+	grew   chan struct{}
+}
+
+func newInbox() *inbox {
+	return &inbox{stored: make(map[string]json.RawMessage), grew: make(chan struct{}, 1000)}
+}
+
+func (in *inbox) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
+	if in.before != nil {
+		if err := in.before(ctx, eventID); err != nil {
+			return err
+		}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if _, ok := in.stored[eventID]; !ok {
+		in.stored[eventID] = payload
+		in.order = append(in.order, eventID)
+	}
+	in.grew <- struct{}{}
+	return nil
+}
+
+func (in *inbox) LastID(context.Context, string) (int64, error) { return 0, nil }
+
+// events are what the stored payloads mean, those that concern nobody left out.
+func (in *inbox) events(t *testing.T, c *slack.Channel) []bot.Event {
+	t.Helper()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var events []bot.Event
+	for _, id := range in.order {
+		ev, ok, err := c.Decode(in.stored[id])
+		if err != nil {
+			t.Errorf("decode %s: %v", id, err)
+		}
+		if ok {
+			events = append(events, ev)
+		}
+	}
+	return events
+}
+
+// wait waits until n events concern somebody.
+func (in *inbox) wait(t *testing.T, c *slack.Channel, n int) []bot.Event {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		if events := in.events(t, c); len(events) >= n {
+			return events
+		}
+		select {
+		case <-in.grew:
+		case <-deadline:
+			t.Fatalf("%d events did not arrive", n)
+		}
+	}
+}
+
+// setup is a channel against a fake Slack.
+type setup struct {
+	*slack.Channel
+	fake  *slackfake.Server
+	inbox *inbox
+	logs  *buffer
+}
+
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// connected is a setup whose channel runs until the end of the test.
+func connected(t *testing.T, opts slackfake.Options) *setup {
+	t.Helper()
+	s := idle(t, opts)
+	s.run(t)
+	return s
+}
+
+// idle is a setup whose channel does not run.
+func idle(t *testing.T, opts slackfake.Options) *setup {
+	t.Helper()
+	s := &setup{fake: slackfake.New(t, opts), inbox: newInbox(), logs: &buffer{}}
+	s.Channel = s.open(t, s.fake.App(0))
+	return s
+}
+
+func (s *setup) open(t *testing.T, app slackfake.App) *slack.Channel {
+	t.Helper()
+	c, err := slack.New(slack.Config{
+		BotToken: app.BotToken, AppToken: app.AppToken, APIURL: s.fake.APIURL(),
+		Logger: slog.New(slog.NewTextHandler(s.logs, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (s *setup) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, s.inbox) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Run ended with %v", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("Run did not end with its context")
+		}
+	})
+	s.fake.WaitSockets(0, 1)
+}
+
+// card is a small card with two buttons.
+func card() bot.Card {
+	return bot.Card{
+		Head:  "Approval needed: shop/refund",
+		Facts: []bot.Fact{{Label: "Requester", Value: "Bea via agent main"}, {Label: "Agent says", Value: "all is well", Quote: true}},
+		Args:  []bot.Arg{{Name: "amount", Value: "12"}, {Name: "note", Value: "for the broken lamp"}},
+		Notes: []string{"Approving runs the waiting call at once."},
+		Buttons: [][]bot.Button{{
+			{Label: "Approve once", Token: "tok-approve", Style: bot.Primary},
+			{Label: "Reject", Token: "tok-reject", Style: bot.Danger},
+		}},
+	}
+}
+
+func mustSend(t *testing.T, c *slack.Channel, to bot.Recipient, card bot.Card) bot.MessageRef {
+	t.Helper()
+	ref, err := c.Send(t.Context(), to, card)
+	if err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	return ref
+}

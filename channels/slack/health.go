@@ -1,0 +1,78 @@
+package slack
+
+import (
+	"sync"
+	"time"
+
+	"holm/bot"
+)
+
+// silence is how long a socket may be quiet and still count as connected;
+// Slack pings every few seconds.
+const silence = 45 * time.Second
+
+// link is what is known of the connection to Slack.
+type link struct {
+	mu        sync.Mutex
+	account   string
+	up        bool
+	heard     time.Time
+	lastEvent time.Time
+	problem   string
+}
+
+// Health is connected while the socket said hello and is heard since.
+func (c *Channel) Health() bot.Health { return c.link.health(time.Now()) }
+
+func (l *link) health(now time.Time) bot.Health {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bot.Health{
+		Connected: l.up && now.Sub(l.heard) < silence,
+		Account:   l.account,
+		LastEvent: l.lastEvent,
+		Error:     l.problem,
+	}
+}
+
+func (l *link) known(account string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.account = account
+}
+
+func (l *link) hello() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.up, l.problem, l.heard, l.lastEvent = true, "", time.Now(), time.Now()
+}
+
+// alive notes that bytes arrived, a ping at least.
+func (l *link) alive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard = time.Now()
+}
+
+func (l *link) delivered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastEvent = time.Now()
+}
+
+// down notes the end of a socket; a nil err is an end without a fault.
+func (l *link) down(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.up = false
+	if err != nil {
+		l.problem = err.Error()
+	}
+}
+
+// failed notes a problem that leaves the socket as it is.
+func (l *link) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.problem = err.Error()
+}

@@ -1,0 +1,60 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"holm/bot"
+)
+
+const (
+	// storeTimeout leaves time for the acknowledgement: Slack waits 3 s
+	// (docs.slack.dev/apis/events-api/using-socket-mode).
+	storeTimeout = 2500 * time.Millisecond
+	// storing is how many envelopes are stored at once.
+	storing = 16
+)
+
+// keeper stores envelopes in the inbox, several at once. It outlives single
+// sockets, so that a slow store does not hold up the next socket.
+type keeper struct {
+	ctx     context.Context // of Run; a keeper lives no longer
+	channel *Channel
+	inbox   bot.Inbox
+	slots   chan struct{}
+	stores  sync.WaitGroup
+}
+
+func newKeeper(ctx context.Context, c *Channel, in bot.Inbox) *keeper {
+	return &keeper{ctx: ctx, channel: c, inbox: in, slots: make(chan struct{}, storing)}
+}
+
+// keep stores e and calls then once that is committed. It waits only while
+// too many stores are under way.
+func (k *keeper) keep(e envelope, then func()) {
+	select {
+	case k.slots <- struct{}{}:
+	case <-k.ctx.Done():
+		return
+	}
+	k.stores.Go(func() {
+		defer func() { <-k.slots }()
+		if err := k.store(e); err != nil {
+			k.channel.link.failed(errors.New("an event could not be stored"))
+			k.channel.log.Error("slack event not stored, so not acknowledged", "event_id", e.id, "error", err)
+			return
+		}
+		then()
+	})
+}
+
+func (k *keeper) store(e envelope) error {
+	ctx, cancel := context.WithTimeout(k.ctx, storeTimeout)
+	defer cancel()
+	return k.inbox.Store(ctx, namespace, e.id, e.payload)
+}
+
+// wait returns when nothing is being stored any more.
+func (k *keeper) wait() { k.stores.Wait() }

@@ -1,0 +1,241 @@
+package slackfake
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Kinds of envelopes.
+const (
+	EventsAPI     = "events_api"
+	Interactive   = "interactive"
+	SlashCommands = "slash_commands"
+)
+
+// Sent is something that a person did and that the app is told of, in one
+// envelope or, when it does not acknowledge, in several.
+type Sent struct {
+	server     *Server
+	app        *app
+	kind       string
+	what       string
+	eventID    string
+	payload    json.RawMessage
+	deliveries []*Delivery
+	attempts   int
+	acked      chan struct{}
+	over       chan struct{}
+	isAcked    bool
+	failure    string
+}
+
+// Delivery is one envelope.
+type Delivery struct {
+	EnvelopeID, Type, EventID string
+	// Attempt is 0 for the first delivery, then retry_attempt; Reason is
+	// retry_reason.
+	Attempt        int
+	Reason         string
+	Sent, Acked    time.Time
+	sent           *Sent
+	socket         *socket
+	acceptsPayload bool
+}
+
+// send starts the delivery of something; the caller holds mu.
+func (s *Server) send(a *app, kind, what, eventID string, payload answer) *Sent {
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		s.t.Errorf("slackfake: %v", err)
+	}
+	sent := &Sent{
+		server: s, app: a, kind: kind, what: what, eventID: eventID, payload: raw,
+		acked: make(chan struct{}), over: make(chan struct{}),
+	}
+	s.sents = append(s.sents, sent)
+	if s.loseEvents && len(a.receivers()) == 0 {
+		s.giveUp(sent, "nobody was connected")
+		return sent
+	}
+	s.attempt(sent)
+	return sent
+}
+
+// attempt hands one envelope to one socket. Events wait for a socket when none
+// is open; for the rest the person sees at once that the app does not answer.
+func (s *Server) attempt(sent *Sent) {
+	open := sent.app.receivers()
+	switch {
+	case sent.isAcked || sent.failure != "":
+		return
+	case len(open) == 0 && sent.kind == EventsAPI:
+		sent.app.waiting = append(sent.app.waiting, sent)
+		return
+	case len(open) == 0:
+		s.giveUp(sent, "nobody was connected")
+		return
+	}
+	s.deliver(sent, open[rand.IntN(len(open))])
+}
+
+func (s *Server) deliver(sent *Sent, k *socket) {
+	d := &Delivery{
+		EnvelopeID: fmt.Sprintf("%s-%s", hexID(8), hexID(12)), Type: sent.kind, EventID: sent.eventID,
+		Attempt: sent.attempts, Sent: s.now(), sent: sent, socket: k, acceptsPayload: sent.kind != EventsAPI,
+	}
+	frame := answer{
+		"type": d.Type, "envelope_id": d.EnvelopeID, "payload": sent.payload,
+		"accepts_response_payload": d.acceptsPayload,
+	}
+	if sent.kind == EventsAPI {
+		if d.Attempt > 0 {
+			d.Reason = "timeout"
+		}
+		frame["retry_attempt"], frame["retry_reason"] = d.Attempt, d.Reason
+	}
+	sent.deliveries = append(sent.deliveries, d)
+	k.pending[d.EnvelopeID] = d
+	k.say(frame)
+	s.after(s.opts.AckTimeout, func() { s.timedOut(d) })
+	s.notify()
+}
+
+func (s *Server) acked(d *Delivery) {
+	d.Acked = s.now()
+	if !d.sent.isAcked {
+		d.sent.isAcked = true
+		close(d.sent.acked)
+	}
+	s.notify()
+}
+
+// timedOut is the fault of a client that was there and did not acknowledge.
+func (s *Server) timedOut(d *Delivery) {
+	if d.socket.pending[d.EnvelopeID] == nil {
+		return
+	}
+	delete(d.socket.pending, d.EnvelopeID)
+	if !s.allowUnacked && !d.socket.leaving {
+		s.t.Errorf("slackfake: %s was not acknowledged within %s", d.sent.what, s.opts.AckTimeout)
+	}
+	s.lost(d, "no acknowledgement in time")
+}
+
+// lost sends an event again; for the rest it is the person who sees it.
+func (s *Server) lost(d *Delivery, why string) {
+	sent := d.sent
+	if sent.isAcked || sent.failure != "" {
+		return
+	}
+	if sent.kind != EventsAPI || sent.attempts >= len(s.opts.RetryDelays) {
+		s.giveUp(sent, why)
+		return
+	}
+	delay := s.opts.RetryDelays[sent.attempts]
+	sent.attempts++
+	s.after(delay, func() { s.attempt(sent) })
+}
+
+func (s *Server) giveUp(sent *Sent, why string) {
+	sent.failure = why
+	close(sent.over)
+	s.notify()
+}
+
+// Acked waits until the app has acknowledged, and fails the test when it does
+// not.
+func (sent *Sent) Acked() {
+	sent.server.t.Helper()
+	select {
+	case <-sent.acked:
+	case <-sent.over:
+		sent.server.t.Fatalf("slackfake: %s failed: %s", sent.what, sent.Failure())
+	case <-time.After(patience):
+		sent.server.t.Fatalf("slackfake: %s was not acknowledged", sent.what)
+	}
+}
+
+// Failed waits until the person sees that the app does not answer, or until
+// Slack has given an event up, and returns why.
+func (sent *Sent) Failed() string {
+	sent.server.t.Helper()
+	select {
+	case <-sent.over:
+	case <-sent.acked:
+		sent.server.t.Fatalf("slackfake: %s was acknowledged", sent.what)
+	case <-time.After(patience):
+		sent.server.t.Fatalf("slackfake: %s has not failed", sent.what)
+	}
+	return sent.Failure()
+}
+
+// Failure is why it failed, empty while it has not.
+func (sent *Sent) Failure() string {
+	sent.server.mu.Lock()
+	defer sent.server.mu.Unlock()
+	return sent.failure
+}
+
+// Deliveries are the envelopes so far.
+func (sent *Sent) Deliveries() []Delivery {
+	sent.server.mu.Lock()
+	defer sent.server.mu.Unlock()
+	return copies(sent.deliveries)
+}
+
+// WaitDeliveries waits for n envelopes.
+func (sent *Sent) WaitDeliveries(n int) []Delivery {
+	sent.server.t.Helper()
+	sent.server.await(fmt.Sprintf("%d deliveries of %s", n, sent.what), func() bool { return len(sent.deliveries) >= n })
+	return sent.Deliveries()
+}
+
+// Again delivers the same thing in a new envelope, as Slack does at times
+// without reason, and returns when it was acknowledged.
+func (sent *Sent) Again() {
+	s := sent.server
+	s.t.Helper()
+	s.await("a socket", func() bool { return len(sent.app.receivers()) > 0 })
+	s.mu.Lock()
+	s.deliver(sent, sent.app.receivers()[0])
+	d := sent.deliveries[len(sent.deliveries)-1]
+	s.mu.Unlock()
+	s.await("the second acknowledgement of "+sent.what, func() bool { return !d.Acked.IsZero() })
+}
+
+// Deliveries are all envelopes of all apps so far.
+func (s *Server) Deliveries() []Delivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Delivery
+	for _, sent := range s.sents {
+		all = append(all, copies(sent.deliveries)...)
+	}
+	return all
+}
+
+func copies(list []*Delivery) []Delivery {
+	out := make([]Delivery, len(list))
+	for i, d := range list {
+		out[i] = *d
+	}
+	return out
+}
+
+// AllowUnacked accepts from now on that envelopes are not acknowledged; without
+// it that fails the test.
+func (s *Server) AllowUnacked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowUnacked = true
+}
+
+// LoseEvents makes events vanish, from now on, that come while no socket is
+// open.
+func (s *Server) LoseEvents() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loseEvents = true
+}
