@@ -106,3 +106,9 @@ func (s *Server) WaitPoll() {
 	s.t.Helper()
 	s.wait("a poll", func() bool { return s.queue.poll != nil })
 }
+
+// WaitNoPoll blocks until no getUpdates is held: the bot is gone, or busy.
+func (s *Server) WaitNoPoll() {
+	s.t.Helper()
+	s.wait("the end of a poll", func() bool { return s.queue.poll == nil })
+}

@@ -93,6 +93,22 @@ func (p *Person) sayLocked(c *chat, text string, replyTo int64) Said {
 	return Said{UpdateID: s.pushLocked("message", body), MessageID: m.ID}
 }
 
+// Edit changes what the person wrote; the bot hears of it as edited_message.
+func (p *Person) Edit(said Said, text string) (updateID int64) {
+	p.server.t.Helper()
+	p.server.mu.Lock()
+	defer p.server.mu.Unlock()
+	c := p.chatLocked()
+	m := c.message(said.MessageID)
+	if m == nil || m.From.ID != p.ID {
+		p.server.t.Fatalf("telegramfake: person %d wrote no message %d", p.ID, said.MessageID)
+		return 0
+	}
+	m.Text, m.Entities = text, typedEntities(text)
+	m.Edits++
+	return p.server.pushLocked("edited_message", m.body(c))
+}
+
 // typedEntities marks a leading command, as the server does.
 func typedEntities(text string) []Entity {
 	word, _, _ := strings.Cut(text, " ")

@@ -126,6 +126,9 @@ func (s *Server) RevokeToken() string {
 // Username of the bot, without @.
 func (s *Server) Username() string { return s.me.Username }
 
+// CutConnections breaks all connections, also held polls, as a failing network does.
+func (s *Server) CutConnections() { s.http.CloseClientConnections() }
+
 // Close stops the server and reports what was left undone. It is called by the
 // test's clean-up; a second call does nothing.
 func (s *Server) Close() {

@@ -96,6 +96,7 @@ func (s *Server) beginPoll(c *request) (*poll, error) {
 	s.endPollLocked(errSecondPoller)
 	s.confirmLocked(c.int("offset"))
 	s.queue.poll = &poll{end: make(chan *apiError, 1)}
+	s.touchLocked()
 	return s.queue.poll, nil
 }
 
@@ -134,6 +135,7 @@ func (s *Server) leavePoll(mine *poll) {
 	defer s.mu.Unlock()
 	if s.queue.poll == mine {
 		s.queue.poll = nil
+		s.touchLocked()
 	}
 }
 
