@@ -22,8 +22,8 @@ var unavailableStates = map[string]bool{
 }
 
 // IsUnavailable reports whether err means that the database could not be reached or went away,
-// so that the same call may succeed later. Answers to a statement, and the end of the caller's own
-// context, are not that.
+// so that the same call may succeed later. Answers to a statement are not that, nor is a caller who
+// went away or whose deadline passed while a statement ran.
 func IsUnavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false

@@ -6,16 +6,9 @@ import (
 	"holm/internal/db/dbtest"
 )
 
-// What a test pays for its database. A template that is not made yet costs the first one more.
-
+// BenchmarkURL is what a test pays for its database, after the first one.
 func BenchmarkURL(b *testing.B) {
 	for b.Loop() {
 		dbtest.URL(b)
-	}
-}
-
-func BenchmarkTx(b *testing.B) {
-	for b.Loop() {
-		dbtest.Tx(b)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,16 +16,14 @@ import (
 	"holm/internal/db/embedded"
 )
 
-const (
-	testPrefix = "holm_test_"
-	// abandoned is the age at which a test database on a shared server belongs to no live test.
-	abandoned = 24 * time.Hour
-)
+const testPrefix = "holm_test_"
 
 // server is the PostgreSQL server of this test process.
 type server struct {
 	base     *url.URL
 	template string
+	// copying is the clause that makes CREATE DATABASE quick on this server.
+	copying string
 	// own is the process started here, nil for a server given by HOLM_TEST_DATABASE_URL.
 	own *embedded.Server
 
@@ -61,7 +58,7 @@ func newServer(ctx context.Context, address string, own *embedded.Server) (*serv
 	}
 	s := &server{base: base, own: own}
 	err = s.admin(ctx, func(conn *pgx.Conn) error {
-		return errors.Join(s.dropAbandoned(ctx, conn), s.prepareTemplate(ctx, conn))
+		return errors.Join(s.chooseCopying(ctx, conn), s.dropAbandoned(ctx, conn), s.prepareTemplate(ctx, conn))
 	})
 	return s, err
 }
@@ -90,11 +87,27 @@ func (s *server) exec(sql string) error {
 	})
 }
 
+// chooseCopying takes the file copy of PostgreSQL 15 and newer on a server of our own: the two
+// checkpoints it needs cost nothing where nothing waits for the disk, and it halves the time.
+func (s *server) chooseCopying(ctx context.Context, conn *pgx.Conn) error {
+	if s.own == nil {
+		return nil
+	}
+	var known bool
+	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int >= 150000`).Scan(&known); err != nil {
+		return fmt.Errorf("ask server version: %w", err)
+	}
+	if known {
+		s.copying = ` STRATEGY FILE_COPY`
+	}
+	return nil
+}
+
 func (s *server) clone() (string, error) { return s.create(s.template) }
 
 func (s *server) create(template string) (string, error) {
 	name := fmt.Sprintf("%s%d_%s", testPrefix, time.Now().Unix(), strings.ToLower(rand.Text()))
-	return name, s.exec(`CREATE DATABASE ` + name + ` TEMPLATE ` + template)
+	return name, s.exec(`CREATE DATABASE ` + name + ` TEMPLATE ` + template + s.copying)
 }
 
 func (s *server) drop(name string) error {
@@ -117,36 +130,4 @@ func (s *server) giveBack(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, name)
-}
-
-// dropAbandoned removes databases of test processes that were killed: all on a server of our own,
-// old ones on a shared server.
-func (s *server) dropAbandoned(ctx context.Context, conn *pgx.Conn) error {
-	rows, err := conn.Query(ctx, `SELECT datname FROM pg_database WHERE starts_with(datname, $1)`, testPrefix)
-	if err != nil {
-		return fmt.Errorf("list databases: %w", err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return fmt.Errorf("list databases: %w", err)
-	}
-	for _, name := range names {
-		if s.own == nil && time.Since(madeAt(name)) < abandoned {
-			continue
-		}
-		if _, err := conn.Exec(ctx, `DROP DATABASE IF EXISTS `+pgx.Identifier{name}.Sanitize()+` WITH (FORCE)`); err != nil {
-			return fmt.Errorf("drop abandoned database: %w", err)
-		}
-	}
-	return nil
-}
-
-// madeAt reads the time in a test database's name; a name of another form counts as new.
-func madeAt(name string) time.Time {
-	stamp, _, _ := strings.Cut(strings.TrimPrefix(name, testPrefix), "_")
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil {
-		return time.Now()
-	}
-	return time.Unix(seconds, 0)
 }

@@ -43,9 +43,10 @@ type binaries struct {
 	major            int
 }
 
-// findBinaries returns programs of version wanted, which existing files need, or with 0 the newest.
-// It looks in dir only, unless dir is empty.
-func findBinaries(ctx context.Context, dir string, wanted int) (binaries, error) {
+// findBinaries returns programs of the version that made the existing files, else the newest. It
+// looks in dir only, unless dir is empty.
+func (c cluster) findBinaries(ctx context.Context, dir string) (binaries, error) {
+	wanted := c.major()
 	var best binaries
 	for _, folder := range searchFolders(dir) {
 		found, ok := inspect(ctx, folder)
@@ -60,15 +61,15 @@ func findBinaries(ctx context.Context, dir string, wanted int) (binaries, error)
 		return binaries{}, err
 	}
 	if best.major == 0 {
-		return binaries{}, missing(dir, wanted)
+		return binaries{}, c.missing(dir, wanted)
 	}
 	return best, nil
 }
 
-func missing(dir string, wanted int) error {
+func (c cluster) missing(dir string, wanted int) error {
 	what := fmt.Sprintf("PostgreSQL %d or newer is needed", MinMajor)
 	if wanted != 0 {
-		what = fmt.Sprintf("the database files were made by PostgreSQL %d, and only that version can use them", wanted)
+		what = fmt.Sprintf("the files in %s were made by PostgreSQL %d, and only that version can use them", c.path(), wanted)
 	}
 	if dir != "" {
 		return fmt.Errorf("%w in HOLM_PG_BIN=%s: %s", ErrNoBinaries, dir, what)

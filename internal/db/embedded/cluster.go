@@ -23,22 +23,6 @@ type cluster struct {
 	account account
 }
 
-// DefaultDataDir is Holm's data folder when none is set: /var/lib/holm for root, because the
-// server's user cannot enter root's home, else holm in the XDG data folder.
-func DefaultDataDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/holm", nil
-	}
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "holm"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the home folder (or set HOLM_DATA_DIR): %w", err)
-	}
-	return filepath.Join(home, ".local", "share", "holm"), nil
-}
-
 func openCluster(dataDir string) (cluster, error) {
 	if dataDir == "" {
 		return cluster{}, errors.New("no data folder given")
@@ -56,36 +40,6 @@ func openCluster(dataDir string) (cluster, error) {
 	c := cluster{root: root}
 	c.account = chooseAccount(c.path())
 	return c, nil
-}
-
-// makeDataDir creates missing folders whatever the umask is: closed to others, except that for
-// root the server's user must be able to pass through.
-func makeDataDir(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
-	}
-	if err := makeDataDir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	mode := os.FileMode(0o700)
-	if os.Geteuid() == 0 {
-		mode = 0o711
-	}
-	if err := os.Mkdir(path, mode); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return makeDataDirRace(path, err)
-		}
-		return err
-	}
-	return os.Chmod(path, mode)
-}
-
-// makeDataDirRace accepts a folder that somebody else made at the same moment.
-func makeDataDirRace(path string, cause error) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
-	}
-	return cause
 }
 
 func (c cluster) path() string     { return filepath.Join(c.root, "postgres") }

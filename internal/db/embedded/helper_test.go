@@ -105,7 +105,18 @@ func openDir(t *testing.T) string {
 
 func start(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir, Fast: true})
+	return startWith(t, embedded.Config{DataDir: dir, Fast: true})
+}
+
+// startSafe starts a server that keeps its data whatever happens.
+func startSafe(t *testing.T, dir string) *embedded.Server {
+	t.Helper()
+	return startWith(t, embedded.Config{DataDir: dir})
+}
+
+func startWith(t *testing.T, cfg embedded.Config) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Stop(context.Background())) })
 	return server

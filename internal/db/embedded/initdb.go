@@ -36,7 +36,10 @@ func (c cluster) runInitdb(ctx context.Context, bin binaries, dir string, args [
 	select {
 	case <-child.done:
 	case <-ctx.Done():
-		child.end(context.WithoutCancel(ctx), syscall.SIGKILL, killStop)
+		// initdb has children that write to dir; they share its process group and its output, so
+		// its end is theirs.
+		_ = syscall.Kill(-child.pid(), syscall.SIGKILL)
+		<-child.done
 		return ctx.Err()
 	}
 	if child.err != nil {

@@ -98,7 +98,7 @@ func serverArgs(dir, socket string, fast bool) []string {
 		settings = append(settings,
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off",
 			"wal_level=minimal", "max_wal_senders=0",
-			"max_connections=400", "checkpoint_timeout=1h", "max_wal_size=512MB")
+			"max_connections=400", "checkpoint_timeout=1h", "min_wal_size=32MB", "max_wal_size=128MB")
 	}
 	args := []string{"-D", dir}
 	for _, setting := range settings {

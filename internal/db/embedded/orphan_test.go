@@ -28,7 +28,7 @@ func TestRestartAfterKill(t *testing.T) {
 	}
 
 	other.kill(t)
-	exec1(t, connect(t, start(t, dir)), `INSERT INTO kept VALUES (1)`)
+	exec1(t, connect(t, startSafe(t, dir)), `INSERT INTO kept VALUES (1)`)
 	if running(pid) {
 		t.Errorf("server %d of the killed process still runs", pid)
 	}
@@ -46,13 +46,15 @@ func TestServerEndsWithItsParent(t *testing.T) {
 func TestServerLeftRunningIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
-	must(t, start(t, dir).Stop(t.Context()))
+	first := start(t, dir)
+	exec1(t, connect(t, first), `CREATE TABLE kept (a int)`)
+	must(t, first.Stop(t.Context()))
 	orphan := exec.Command(postgresPath(t), "-D", filepath.Join(dir, "postgres"), "-k", filepath.Join(dir, "postgres-run"), "-c", "listen_addresses=")
 	orphan.SysProcAttr = &syscall.SysProcAttr{Credential: serverAccount(t, dir)}
 	orphan.Dir = "/"
 	ended := startAndAwait(t, orphan, dir)
 
-	exec1(t, connect(t, start(t, dir)), `SELECT 1`)
+	exec1(t, connect(t, startSafe(t, dir)), `INSERT INTO kept VALUES (1)`)
 	if err := <-ended; err != nil {
 		t.Errorf("the orphan was not shut down in order: %v", err)
 	}

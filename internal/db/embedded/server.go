@@ -11,17 +11,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
-)
-
-// Times given to a server that is asked to end, step by step. SIGINT rolls back what is open and
-// writes a checkpoint; SIGQUIT leaves crash recovery to the next start; SIGKILL is for a server
-// that answers neither.
-const (
-	fastStop      = 10 * time.Second
-	immediateStop = 10 * time.Second
-	killStop      = 5 * time.Second
 )
 
 // Config says where the server keeps its data. Only DataDir is required.
@@ -83,7 +72,7 @@ func start(ctx context.Context, cfg Config) (*Server, error) {
 
 // run brings the server up; the lock is held.
 func (s *Server) run(ctx context.Context, cfg Config) error {
-	bin, err := findBinaries(ctx, cfg.BinDir, s.cluster.major())
+	bin, err := s.cluster.findBinaries(ctx, cfg.BinDir)
 	if err != nil {
 		return err
 	}
@@ -129,36 +118,4 @@ func (s *Server) Err() error {
 		return nil
 	}
 	return fmt.Errorf("embedded PostgreSQL ended by itself: %w", s.log.explain(s.process.err))
-}
-
-// Stop ends the server and gives the folder free. Open transactions are rolled back. When ctx ends
-// before the server does, the server is told to stop at once; committed data is safe in any case.
-// Further calls wait for the first and return what it returned.
-func (s *Server) Stop(ctx context.Context) error {
-	s.stop.Do(func() {
-		select {
-		case <-s.process.done:
-		default:
-			s.stopping.Store(true)
-		}
-		s.stopErr = errors.Join(s.shutDown(ctx), s.release())
-	})
-	return s.stopErr
-}
-
-func (s *Server) shutDown(ctx context.Context) error {
-	if s.process.end(ctx, syscall.SIGINT, fastStop) {
-		return nil
-	}
-	after := context.WithoutCancel(ctx)
-	if s.process.end(after, syscall.SIGQUIT, immediateStop) || s.process.end(after, syscall.SIGKILL, killStop) {
-		return nil
-	}
-	return fmt.Errorf("embedded PostgreSQL: process %d does not end", s.process.pid())
-}
-
-// release gives back what a start took; the process is gone or was never there.
-func (s *Server) release() error {
-	s.watchdog.stop()
-	return errors.Join(s.socket.remove(), s.lock.release())
 }

@@ -3,13 +3,16 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,8 +22,7 @@ import (
 func TestDataSurvivesStopAndStart(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
-	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir})
-	must(t, err)
+	server := startSafe(t, dir)
 	exec1(t, connect(t, server), `CREATE TABLE kept AS SELECT 42 AS answer`)
 	pid := postmasterPid(t, dir)
 
@@ -38,7 +40,7 @@ func TestDataSurvivesStopAndStart(t *testing.T) {
 	}
 
 	var answer int
-	again := connect(t, start(t, dir))
+	again := connect(t, startSafe(t, dir))
 	must(t, again.QueryRow(t.Context(), `SELECT answer FROM kept`).Scan(&answer))
 	if answer != 42 {
 		t.Errorf("answer = %d, want 42", answer)
@@ -91,8 +93,7 @@ func TestSecondStartIsRefused(t *testing.T) {
 func TestServerThatEndsByItself(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
-	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir})
-	must(t, err)
+	server := startSafe(t, dir)
 	exec1(t, connect(t, server), `CREATE TABLE kept (a int)`)
 	if err := server.Err(); err != nil {
 		t.Errorf("Err while running = %v", err)
@@ -105,7 +106,7 @@ func TestServerThatEndsByItself(t *testing.T) {
 	}
 	must(t, server.Stop(t.Context()))
 
-	exec1(t, connect(t, start(t, dir)), `INSERT INTO kept VALUES (1)`)
+	exec1(t, connect(t, startSafe(t, dir)), `INSERT INTO kept VALUES (1)`)
 }
 
 func TestStopDoesNotWaitForSessions(t *testing.T) {
@@ -127,6 +128,72 @@ func TestStartThatIsCancelled(t *testing.T) {
 		t.Fatalf("Start = %v, want context.Canceled", err)
 	}
 	start(t, dir)
+}
+
+func TestStartThatIsCutOffLeavesNoFiles(t *testing.T) {
+	t.Parallel()
+	dir := openDir(t)
+	working, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := embedded.Start(working, embedded.Config{DataDir: dir})
+		ended <- err
+	}()
+	unfinished := func() []string {
+		found, err := filepath.Glob(filepath.Join(dir, "postgres.init-*"))
+		must(t, err)
+		return found
+	}
+	for len(unfinished()) == 0 {
+		time.Sleep(time.Millisecond) // files appear without a signal; go test bounds the wait
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Start = %v, want context.Canceled", err)
+	}
+	if left := unfinished(); len(left) > 0 {
+		t.Errorf("unfinished files are left: %v", left)
+	}
+	start(t, dir)
+}
+
+func TestServerLogGoesToTheLogger(t *testing.T) {
+	t.Parallel()
+	var lines lockedBuffer
+	logger := slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	server := startWith(t, embedded.Config{DataDir: openDir(t), Fast: true, Logger: logger})
+	conn := connect(t, server)
+	exec1(t, conn, `CREATE TABLE secrets (word text UNIQUE)`)
+	exec1(t, conn, `INSERT INTO secrets VALUES ('hunter2')`)
+	if _, err := conn.Exec(t.Context(), `INSERT INTO secrets VALUES ('hunter2')`); err == nil {
+		t.Fatal("the second row was taken")
+	}
+	must(t, server.Stop(t.Context()))
+
+	log := lines.String()
+	if !strings.Contains(log, "database system is ready") || !strings.Contains(log, "database system is shut down") {
+		t.Errorf("the log lacks start or end:\n%s", log)
+	}
+	if strings.Contains(log, "hunter2") {
+		t.Errorf("the log shows a value:\n%s", log)
+	}
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(data)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestLongAndOddPaths(t *testing.T) {
