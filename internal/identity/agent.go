@@ -29,9 +29,12 @@ type Agent struct {
 // agentName keeps names usable in addresses, identities and shells.
 var agentName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
+// ValidAgentName tells whether an agent may be called name.
+func ValidAgentName(name string) bool { return agentName.MatchString(name) }
+
 // CreateAgent registers an agent. A name that is taken is a conflict.
 func CreateAgent(ctx context.Context, tx pgx.Tx, name, actor string) (Agent, error) {
-	if !agentName.MatchString(name) {
+	if !ValidAgentName(name) {
 		return Agent{}, fault.Invalidf("agent name %q: want a letter, then letters, digits, - or _, at most 64", name)
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO agents (id) VALUES ($1)`, name)

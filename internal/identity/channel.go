@@ -16,12 +16,22 @@ import (
 
 var namespace = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
+// reserved are the namespaces of Holm's own channels: a token for one of them
+// could speak for identities that only the platform itself may prove.
+var reserved = map[string]bool{"telegram": true, "slack": true, "console": true}
+
+// ValidNamespace tells whether name may be the first part of an identity.
+func ValidNamespace(name string) bool { return namespace.MatchString(name) }
+
 // CreateChannel registers an adapter that runs outside this program and gives
 // the only copy of its token. Identities it may speak for are those of its
-// namespace.
+// namespace. The namespaces of Holm's own channels are refused.
 func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, actor string) (token string, err error) {
-	if !namespace.MatchString(name) {
-		return "", fault.Invalidf("channel %q: want lower-case letters, digits and -, at most 32", name)
+	if !ValidNamespace(name) {
+		return "", fault.Invalidf("channel %q: want a lower-case letter, then lower-case letters, digits or -, at most 32", name)
+	}
+	if reserved[name] {
+		return "", fault.Invalidf("channel %q is one of Holm's own and cannot be registered", name)
 	}
 	if _, err := GetAgent(ctx, tx, agentID); err != nil {
 		return "", err

@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"holm/internal/identity"
+)
+
+// minSecret is the shortest secret that is accepted; package secret wants the
+// same of its key.
+const minSecret = 16
+
+func (s Settings) check() error {
+	for _, problem := range []*Error{
+		checkListen(s.Listen),
+		checkURL("HOLM_PUBLIC_URL", s.PublicURL),
+		checkURL("HOLM_URL", s.URL),
+		checkURL("HOLM_TELEGRAM_API_URL", s.Telegram.APIURL),
+		checkURL("HOLM_SLACK_API_URL", s.Slack.APIURL),
+		checkDatabaseURL(s.DatabaseURL),
+		checkSecret("HOLM_ADMIN_TOKEN", s.AdminToken),
+		checkSecret("HOLM_SECRET_KEY", s.SecretKey),
+		checkAgent(s.Agent),
+		s.Telegram.check(),
+		s.Slack.check(),
+	} {
+		if problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func checkListen(address string) *Error {
+	_, port, err := net.SplitHostPort(address)
+	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
+		return unusable("HOLM_LISTEN", "%q is not an address; want host:port, e.g. %s", address, DefaultListen)
+	}
+	return nil
+}
+
+func checkURL(setting, text string) *Error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return unusable(setting, "want an address that begins with http:// or https:// and names a host")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return unusable(setting, "the address may not carry credentials, a query or a fragment")
+	}
+	return nil
+}
+
+// checkDatabaseURL leaves the details to package db; it refuses what db would
+// take for a list of names and values.
+func checkDatabaseURL(text string) *Error {
+	if text == "" || strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
+		return nil
+	}
+	return unusable("HOLM_DATABASE_URL", "want postgres://user:password@host:port/database")
+}
+
+func checkSecret(setting, value string) *Error {
+	if value == "" {
+		return nil
+	}
+	if len(value) < minSecret {
+		return unusable(setting, "is shorter than %d characters", minSecret)
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return unusable(setting, "contains spaces or control characters")
+	}
+	return nil
+}
+
+func checkAgent(name string) *Error {
+	if !identity.ValidAgentName(name) {
+		return unusable("HOLM_AGENT", "%q is not a name; want a letter, then letters, digits, - or _, at most 64", name)
+	}
+	return nil
+}
+
+func (t Telegram) check() *Error {
+	switch t.Mode {
+	case "polling":
+		return nil
+	case "webhook":
+		return unusable("HOLM_TELEGRAM_MODE", "webhook needs the webhook receiver, which this release does not have; use polling")
+	}
+	return unusable("HOLM_TELEGRAM_MODE", "%q is not a mode; want polling", t.Mode)
+}
+
+func (s Slack) check() *Error {
+	if (s.BotToken == "") != (s.AppToken == "") {
+		return unusable("HOLM_SLACK_BOT_TOKEN", "Slack needs two tokens: HOLM_SLACK_BOT_TOKEN (xoxb-) and HOLM_SLACK_APP_TOKEN (xapp-)")
+	}
+	switch s.Mode {
+	case "socket":
+		return nil
+	case "events":
+		return unusable("HOLM_SLACK_MODE", "events needs the event receiver, which this release does not have; use socket")
+	}
+	return unusable("HOLM_SLACK_MODE", "%q is not a mode; want socket", s.Mode)
+}

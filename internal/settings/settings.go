@@ -1,0 +1,96 @@
+// Package settings reads how one Holm process is set up: from flags, HOLM_*
+// variables and holm.yaml, in this order. It owns the names, the defaults and
+// the checks, the two secrets that a first start makes, and the note by which
+// the command line finds a running server. What a setting does belongs to
+// whoever is given it.
+package settings
+
+import (
+	"cmp"
+	"net"
+	"strings"
+)
+
+// Settings are the values of one process after Load: checked, with defaults.
+// Fields that are "" when not configured say so.
+type Settings struct {
+	// Listen is the HTTP address. Default DefaultListen.
+	Listen string `env:"HOLM_LISTEN" yaml:"listen"`
+	// PublicURL is the address in links, without a slash at its end. Empty:
+	// see Public.
+	PublicURL string `env:"HOLM_PUBLIC_URL" yaml:"public_url"`
+	// DatabaseURL is a PostgreSQL 14 or newer. Empty: Holm runs its own.
+	DatabaseURL string `env:"HOLM_DATABASE_URL" yaml:"database_url"`
+	// DataDir holds the embedded database, the secret files and server.json.
+	// It is absolute. Default embedded.DefaultDataDir.
+	DataDir string `env:"HOLM_DATA_DIR" yaml:"data_dir"`
+	// AdminToken is the operator's credential. Empty: see WithSecrets.
+	AdminToken string `env:"HOLM_ADMIN_TOKEN" yaml:"admin_token"`
+	// SecretKey seals secrets at rest and signs buttons. Empty: see WithSecrets.
+	SecretKey string `env:"HOLM_SECRET_KEY" yaml:"secret_key"`
+	// PGBin is the folder of initdb and postgres. Empty: they are searched.
+	PGBin string `env:"HOLM_PG_BIN" yaml:"pg_bin"`
+	// Agent is the agent of channels set up here. Default DefaultAgent.
+	Agent string `env:"HOLM_AGENT" yaml:"agent"`
+	// Owners become owners of Agent at start.
+	Owners Owners `env:"HOLM_OWNERS" yaml:"owners"`
+	// URL is the server that the command line talks to; serve ignores it.
+	// Empty: the one of DataDir.
+	URL      string   `env:"HOLM_URL" yaml:"url"`
+	Telegram Telegram `envPrefix:"HOLM_TELEGRAM_" yaml:"telegram"`
+	Slack    Slack    `envPrefix:"HOLM_SLACK_" yaml:"slack"`
+}
+
+// Telegram is the channel "telegram"; without a Token there is none.
+type Telegram struct {
+	Token string `env:"TOKEN" yaml:"token"`
+	// APIURL replaces the public Bot API. Empty: the public one.
+	APIURL string `env:"API_URL" yaml:"api_url"`
+	// Mode is how updates arrive: polling.
+	Mode string `env:"MODE" yaml:"mode"`
+}
+
+// Slack is the channel "slack"; it has both tokens or there is none.
+type Slack struct {
+	BotToken string `env:"BOT_TOKEN" yaml:"bot_token"`
+	AppToken string `env:"APP_TOKEN" yaml:"app_token"`
+	// APIURL replaces the public Web API. Empty: the public one.
+	APIURL string `env:"API_URL" yaml:"api_url"`
+	// Mode is how events arrive: socket.
+	Mode string `env:"MODE" yaml:"mode"`
+}
+
+const (
+	// DefaultListen is reachable from this machine alone.
+	DefaultListen = "127.0.0.1:4767"
+	// DefaultAgent is used where no agent is named.
+	DefaultAgent = "main"
+)
+
+// Public gives the address for links: PublicURL, or one made of the address
+// that the server listens at. An unspecified host becomes localhost.
+func (s Settings) Public(listening string) string {
+	if s.PublicURL != "" {
+		return s.PublicURL
+	}
+	host, port, err := net.SplitHostPort(listening)
+	if err != nil {
+		return "http://" + listening
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+func (s *Settings) setDefaults() error {
+	s.Listen = cmp.Or(s.Listen, DefaultListen)
+	s.Agent = cmp.Or(s.Agent, DefaultAgent)
+	s.Telegram.Mode = cmp.Or(s.Telegram.Mode, "polling")
+	s.Slack.Mode = cmp.Or(s.Slack.Mode, "socket")
+	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
+	s.URL = strings.TrimRight(s.URL, "/")
+	var err error
+	s.DataDir, err = dataDir(s.DataDir)
+	return err
+}
