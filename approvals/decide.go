@@ -63,6 +63,10 @@ type Decision struct {
 
 const maxReason = 1000
 
+// DefaultRule is the rule id of requests that no row but the agent's default
+// decision asked for.
+const DefaultRule = "default"
+
 // Decide moves a pending request to approved or rejected, once: of any number
 // of decisions one wins and the others are a Conflict that says who, when and
 // what. A request whose deadline has passed is Gone, by the database's clock
@@ -142,9 +146,12 @@ func mayDecide(ctx context.Context, q db.Queryer, r Request, a Actor) error {
 }
 
 func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (Request, bool, error) {
-	status, resolution := Rejected, (*policy.Resolution)(nil)
+	status, resolution, extent := Rejected, (*policy.Resolution)(nil), (*Extent)(nil)
 	if d.Approve {
 		status, resolution = Approved, &d.Resolution
+	}
+	if d.Approve && d.Resolution == policy.Persistent {
+		extent = &d.Extent
 	}
 	r, ok, err := collect(tx.Query(ctx, `
 		UPDATE approval_requests r
@@ -154,13 +161,14 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (R
 		    resolved_name = $5,
 		    resolved_via = $6,
 		    reason = NULLIF($7, ''),
+		    extent = $8,
 		    resolved_at = clock_timestamp(),
 		    version = r.version + 1
 		WHERE r.id = $1
 		  AND r.status = 'pending'
 		  AND clock_timestamp() < r.expires_at
 		RETURNING `+columns,
-		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason))
+		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason, extent))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("decide: %w", err)
 	}
@@ -238,6 +246,9 @@ func grant(ctx context.Context, tx pgx.Tx, r Request) error {
 // asked and no other.
 func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 	scope := policy.Scope{Approves: r.RuleID}
+	if r.RuleID == DefaultRule {
+		scope.Approves = ""
+	}
 	what := "any arguments"
 	if d.Extent == TheseArguments {
 		scope.ArgsDigest = r.ArgsSHA256

@@ -26,16 +26,18 @@ type Request struct {
 	ResourceKey   string
 	Scope         json.RawMessage
 	// Args are redacted, for people; ArgsBytes are what runs.
-	Args         json.RawMessage
-	ArgsBytes    []byte
-	ArgsDigest   string
-	ArgsSHA256   string
-	RuleID       string
-	RuleText     string
-	Settings     Settings
-	Mode         string
-	Status       Status
-	Resolution   *policy.Resolution
+	Args       json.RawMessage
+	ArgsBytes  []byte
+	ArgsDigest string
+	ArgsSHA256 string
+	RuleID     string
+	RuleText   string
+	Settings   Settings
+	Mode       string
+	Status     Status
+	Resolution *policy.Resolution
+	// Extent is how much a persistent approval opened.
+	Extent       *Extent
 	ResolvedBy   *string
 	ResolvedName *string
 	ResolvedVia  *string
@@ -79,7 +81,7 @@ func (r Request) ValidUntil() time.Time {
 const columns = `
 	r.id, r.agent_id, r.short_id, r.session_id, r.requester_id, r.requester_name,
 	r.resource_type, r.resource_key, r.scope, r.args, r.args_bytes, r.args_digest, r.args_sha256,
-	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.resolved_by,
+	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
 	r.outcome, r.result, r.told_at`

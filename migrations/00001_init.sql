@@ -150,6 +150,7 @@ CREATE TABLE approval_requests (
     status         text NOT NULL DEFAULT 'pending'
         CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'cancelled')),
     resolution     text CHECK (resolution IN ('single', 'once', 'persistent')),
+    extent         text CHECK (extent IN ('tool', 'arguments')),
     resolved_by    text,
     resolved_name  text,
     resolved_via   text,
@@ -168,6 +169,7 @@ CREATE TABLE approval_requests (
     told_at        timestamptz,
     UNIQUE (agent_id, short_id),
     CHECK ((status = 'approved') = (resolution IS NOT NULL)),
+    CHECK (extent IS NULL OR resolution = 'persistent'),
     CHECK ((status = 'pending') = (resolved_at IS NULL)),
     CHECK (claimed_at IS NULL OR status = 'approved'),
     CHECK (finished_at IS NULL OR claimed_at IS NOT NULL),
