@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -98,13 +99,28 @@ func head(card bot.Card, c cuts) richText {
 
 func fact(f bot.Fact, c cuts) richText {
 	label := span{text: bot.VisibleLine(f.Label) + ": "}
+	tag, visible := "", indented
 	switch {
-	case f.Quote:
-		return append(richText{label}, value(f.Value, 0, c.rest, quoted, "i")...)
 	case f.Code:
-		return append(richText{label}, value(f.Value, 0, c.rest, indented, "code")...)
+		tag = "code"
+	case f.Quote:
+		tag, visible = "i", quoted
 	}
-	return append(richText{label}, value(f.Value, 0, c.rest, indented, "")...)
+	return append(richText{label}, value(f.Value, 0, c.rest, visible, unlinked(f.Value, tag))...)
+}
+
+// linkable finds what apps may turn into something to tap: a command, a
+// mention, an address.
+var linkable = regexp.MustCompile(`[/@]|\.\pL`)
+
+// unlinked is the tag for a text of a caller: code, which apps leave alone, when
+// the text holds something to tap. Tapping a command sends it in the person's
+// name, so a caller must not be able to place one.
+func unlinked(s, tag string) string {
+	if linkable.MatchString(s) {
+		return "code"
+	}
+	return tag
 }
 
 func arguments(args []bot.Arg, c cuts) richText {
@@ -113,7 +129,7 @@ func arguments(args []bot.Arg, c cuts) richText {
 		if i > 0 {
 			t = append(t, span{text: "\n"})
 		}
-		t = append(t, span{text: bot.VisibleLine(a.Name) + ": "})
+		t = append(t, span{text: bot.VisibleLine(a.Name), tag: unlinked(a.Name, "")}, span{text: ": "})
 		t = append(t, value(a.Value, a.Cut, c.args, indented, "code")...)
 	}
 	more := len(args) - c.shown

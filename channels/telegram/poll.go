@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/time/rate"
 
 	"holm/bot"
 )
@@ -28,6 +29,10 @@ var defaultPauses = pauses{
 	conflictFirst: 3 * time.Second, conflictLongest: 90 * time.Second,
 }
 
+// maxPolls a second keep us from spinning when a server answers polls at once
+// with nothing, as a wrong proxy may.
+const maxPolls rate.Limit = 20
+
 func doubling(first, longest time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff() // jitter of one half
 	b.InitialInterval, b.MaxInterval, b.Multiplier = first, longest, 2
@@ -42,7 +47,7 @@ func doubling(first, longest time.Duration) *backoff.ExponentialBackOff {
 func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 	defer c.http.CloseIdleConnections()
 	r := &receiver{
-		Channel: c, inbox: in,
+		Channel: c, inbox: in, polls: rate.NewLimiter(maxPolls, int(maxPolls)),
 		trouble:   doubling(c.pauses.first, c.pauses.longest),
 		conflicts: doubling(c.pauses.conflictFirst, c.pauses.conflictLongest),
 	}
@@ -56,7 +61,7 @@ func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 			err = r.pollLocked(ctx)
 		}
 		if ctx.Err() == nil {
-			r.recover(ctx, err)
+			r.waitOut(ctx, err)
 		}
 	}
 	return nil
@@ -68,6 +73,7 @@ type receiver struct {
 	inbox     bot.Inbox
 	offset    int64 // of the next poll, 0 while unknown
 	known     bool  // offset was read from the inbox or learnt
+	polls     *rate.Limiter
 	trouble   *backoff.ExponentialBackOff
 	conflicts *backoff.ExponentialBackOff
 }
@@ -123,6 +129,9 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 			r.offset = last + 1
 		}
 	}
+	if err := r.polls.Wait(ctx); err != nil {
+		return err
+	}
 	batch, err := r.getUpdates(ctx, r.offset)
 	if err != nil {
 		return err
@@ -145,8 +154,8 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 	return nil
 }
 
-// recover shows a failure and waits as long as it asks for.
-func (r *receiver) recover(ctx context.Context, err error) {
+// waitOut shows a failure and waits as long as it asks for.
+func (r *receiver) waitOut(ctx context.Context, err error) {
 	var busy *bot.RetryError
 	var refused *refusal
 	var unstored *storeError

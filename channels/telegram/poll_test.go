@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,6 +189,24 @@ func TestOnlyTheHolderOfTheLockPolls(t *testing.T) {
 	}
 }
 
+func TestLockIsTakenAnewAfterAConflict(t *testing.T) {
+	s := newSetup(t, telegramfake.Options{})
+	s.tg.Inject(telegramfake.Fault{Method: "getUpdates", Code: 409, Description: "Conflict: terminated by other getUpdates request"})
+	var taken, released atomic.Int32
+	lock := func(context.Context) (func(), error) {
+		if taken.Add(1) == 2 {
+			return nil, errors.New("database is away")
+		}
+		return func() { released.Add(1) }, nil
+	}
+	stop := s.run(s.connect(telegram.Config{Lock: lock}))
+	s.tg.WaitConfirmed(s.owner.Say("hi").UpdateID)
+	stop()
+	if taken.Load() != 3 || released.Load() != 2 {
+		t.Errorf("the lock was asked for %d times and released %d times", taken.Load(), released.Load())
+	}
+}
+
 func TestRateLimitOfPollingIsObeyed(t *testing.T) {
 	s := newSetup(t, telegramfake.Options{})
 	s.tg.Inject(telegramfake.Fault{Method: "getUpdates", Code: 429, RetryAfter: 1, Description: "Too Many Requests: retry after 1"})
@@ -282,5 +302,67 @@ func TestTokenNeverShows(t *testing.T) {
 	check("malformed token", err)
 	if logs := s.logs.String(); strings.Contains(logs, secret) {
 		t.Errorf("logs show the token:\n%s", logs)
+	}
+}
+
+func TestServerThatNeverHoldsIsNotHammered(t *testing.T) {
+	polls := make(chan time.Time)
+	hasty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := `{"ok":true,"result":{"id":1,"is_bot":true,"username":"b_bot"}}`
+		if strings.HasSuffix(r.URL.Path, "/getUpdates") {
+			answer = `{"ok":true,"result":[]}`
+			select {
+			case polls <- time.Now():
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprint(w, answer) //nolint:errcheck // the client may be gone
+	}))
+	defer hasty.Close()
+	defer hasty.CloseClientConnections()
+	s := newSetup(t, telegramfake.Options{})
+	ch, err := telegram.New(telegram.Config{Token: "1:abc", APIURL: hasty.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := s.run(ch)
+	defer stop()
+	first := <-polls
+	for range 29 {
+		<-polls
+	}
+	if took := time.Since(first); took < 400*time.Millisecond {
+		t.Errorf("30 polls in %v", took)
+	}
+}
+
+// The address of a call holds the token: it must not be carried elsewhere.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	defer elsewhere.Close()
+	moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer moved.Close()
+	ch, err := telegram.New(telegram.Config{Token: "1:abc", APIURL: moved.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.Send(t.Context(), bot.Recipient{Identity: "5"}, card()); err == nil || strings.Contains(err.Error(), "abc") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnusableSettings(t *testing.T) {
+	for name, c := range map[string]telegram.Config{
+		"no token":       {},
+		"half a token":   {Token: "123"},
+		"path in token":  {Token: "1:abc/../x"},
+		"no host":        {Token: "1:abc", APIURL: "localhost"},
+		"another scheme": {Token: "1:abc", APIURL: "ftp://x"},
+	} {
+		if _, err := telegram.New(c); !errors.Is(err, bot.ErrSetup) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

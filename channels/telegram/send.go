@@ -26,7 +26,7 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	if err != nil {
 		return bot.MessageRef{}, err
 	}
-	params := &tg.SendMessageParams{
+	params := tg.SendMessageParams{
 		ChatID: chat, DisableNotification: card.Silent, LinkPreviewOptions: noPreview(),
 		ReplyParameters: replyTo(to.ReplyTo, chat),
 	}
@@ -35,9 +35,10 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	}
 	var sent *models.Message
 	err = c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
-		params.Text, params.ParseMode = text, mode
+		attempt := params // the client may still be reading the last attempt's
+		attempt.Text, attempt.ParseMode = text, mode
 		var err error
-		sent, err = c.client.SendMessage(ctx, params)
+		sent, err = c.client.SendMessage(ctx, &attempt)
 		return c.explain("send a message", err)
 	})
 	if err != nil {
@@ -56,13 +57,14 @@ func (c *Channel) Update(ctx context.Context, ref bot.MessageRef, card bot.Card)
 	if err != nil {
 		return err
 	}
-	params := &tg.EditMessageTextParams{ChatID: chat, MessageID: message, LinkPreviewOptions: noPreview()}
+	params := tg.EditMessageTextParams{ChatID: chat, MessageID: message, LinkPreviewOptions: noPreview()}
 	if keys != nil {
 		params.ReplyMarkup = keys
 	}
 	err = c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
-		params.Text, params.ParseMode = text, mode
-		_, err := c.client.EditMessageText(ctx, params)
+		attempt := params
+		attempt.Text, attempt.ParseMode = text, mode
+		_, err := c.client.EditMessageText(ctx, &attempt)
 		if moved := new(tg.MigrateError); errors.As(err, &moved) {
 			return c.movedAway(moved)
 		}

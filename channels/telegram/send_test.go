@@ -72,6 +72,23 @@ func TestHiddenCharactersOfCallersAreShown(t *testing.T) {
 	}
 }
 
+// Apps make commands, mentions and addresses tappable, except in code.
+func TestCallersCannotPlaceCommands(t *testing.T) {
+	s := newSetup(t, telegramfake.Options{})
+	m := s.send(bot.Card{
+		Head:  "h",
+		Facts: []bot.Fact{{Label: "From", Value: "/approve me"}, {Label: "Agent says", Value: "see evil.example", Quote: true}, {Label: "Until", Value: "14:32 UTC (in 2.5 h)"}},
+		Args:  []bot.Arg{{Name: "/approve", Value: "/approve@bot"}},
+	})
+	var kinds []string
+	for _, e := range m.Entities {
+		kinds = append(kinds, e.Type)
+	}
+	if diff := cmp.Diff([]string{"bold", "code", "code", "code", "code"}, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPlainMessageIsItsHead(t *testing.T) {
 	s := newSetup(t, telegramfake.Options{})
 	m := s.send(bot.Card{Head: "<b>Hello</b> & welcome\nsecond line"})

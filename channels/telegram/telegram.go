@@ -116,6 +116,8 @@ func (c *Channel) Answer(ctx context.Context, ev bot.Event, text string) error {
 	if err := json.Unmarshal(ev.Reply, &reply); err != nil || reply.Query == "" {
 		return errors.New("telegram: the event is not a tap that could be answered")
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	text = cutTo(bot.Visible(text), maxAnswer)
 	_, err := c.client.AnswerCallbackQuery(ctx, &tg.AnswerCallbackQueryParams{
 		CallbackQueryID: reply.Query, Text: text, ShowAlert: units(text) > maxToast,

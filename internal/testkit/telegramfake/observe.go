@@ -1,6 +1,7 @@
 package telegramfake
 
 import (
+	"context"
 	"maps"
 	"slices"
 )
@@ -111,4 +112,32 @@ func (s *Server) WaitPoll() {
 func (s *Server) WaitNoPoll() {
 	s.t.Helper()
 	s.wait("the end of a poll", func() bool { return s.queue.poll == nil })
+}
+
+// touchLocked wakes everyone who waits for a change.
+func (s *Server) touchLocked() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// wait blocks until look, called under the lock after each change, reports
+// true. It fails the test when Patience is over.
+func (s *Server) wait(what string, look func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		found, changed := look(), s.changed
+		s.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			s.t.Fatalf("telegramfake: waited %s in vain for %s", s.opts.Patience, what)
+			return
+		}
+	}
 }

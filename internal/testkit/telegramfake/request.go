@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -83,7 +84,7 @@ func (c *request) readForm(body io.Reader) error {
 }
 
 func (c *request) readMultipart(body io.Reader, boundary string) error {
-	parts := multipartReader(body, boundary)
+	parts := multipart.NewReader(body, boundary)
 	for first := true; ; first = false {
 		part, err := parts.NextPart()
 		if err == io.EOF {

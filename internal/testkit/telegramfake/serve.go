@@ -1,11 +1,9 @@
 package telegramfake
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -138,50 +136,4 @@ func (s *Server) finish(entry *Call, code int, text string) {
 	defer s.mu.Unlock()
 	entry.Done, entry.Code, entry.Description = true, code, text
 	s.touchLocked()
-}
-
-func codeOf(err error) int {
-	var refused *apiError
-	switch {
-	case err == nil:
-		return http.StatusOK
-	case errors.As(err, &refused):
-		return refused.code
-	}
-	return http.StatusInternalServerError
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// writeAnswer sends the envelope of the Bot API; the HTTP status is the error_code.
-func writeAnswer(w http.ResponseWriter, result any, err error) {
-	code := codeOf(err)
-	body := map[string]any{"ok": err == nil}
-	if err == nil {
-		body["result"] = result
-	} else {
-		body["error_code"], body["description"] = code, err.Error()
-	}
-	var refused *apiError
-	if errors.As(err, &refused) && (refused.retryAfter > 0 || refused.migrateTo != 0) {
-		body["parameters"] = parametersOfError(refused)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if refused != nil && refused.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(refused.retryAfter))
-	}
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone: its matter
-}
-
-func parametersOfError(e *apiError) map[string]any {
-	if e.migrateTo != 0 {
-		return map[string]any{"migrate_to_chat_id": e.migrateTo}
-	}
-	return map[string]any{"retry_after": e.retryAfter}
 }

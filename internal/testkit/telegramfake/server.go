@@ -13,7 +13,6 @@ package telegramfake
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -157,34 +156,6 @@ func (s *Server) reportLeftovers() {
 	for _, f := range s.faults {
 		if f.hits == 0 {
 			s.t.Errorf("telegramfake: a fault for %q was never met", f.Method)
-		}
-	}
-}
-
-// touchLocked wakes everyone who waits for a change.
-func (s *Server) touchLocked() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// wait blocks until look, called under the lock after each change, reports
-// true. It fails the test when Patience is over.
-func (s *Server) wait(what string, look func() bool) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Patience)
-	defer cancel()
-	for {
-		s.mu.Lock()
-		found, changed := look(), s.changed
-		s.mu.Unlock()
-		if found {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			s.t.Fatalf("telegramfake: waited %s in vain for %s", s.opts.Patience, what)
-			return
 		}
 	}
 }
