@@ -105,6 +105,10 @@ func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 	if err != nil {
 		return Request{}, false, fmt.Errorf("find earlier request: %w", err)
 	}
+	if ok && r.Unclaimed() {
+		ok, err = claimable(ctx, tx, r.ID)
+		return r, ok, err
+	}
 	if !ok || r.Status != Pending {
 		return r, ok, nil
 	}
@@ -127,7 +131,7 @@ func (r Request) answers(now time.Time) bool {
 	}
 	switch {
 	case r.ClaimedAt == nil:
-		return now.Before(r.ValidUntil())
+		return true
 	case r.FinishedAt == nil:
 		return true
 	case *r.Outcome == Unknown:

@@ -26,6 +26,31 @@ const approverStands = `(
 	      AND COALESCE(member.merged_into, member.id) = COALESCE(reviewer.merged_into, reviewer.id)
 	))`
 
+// grantStands is the condition that the grant g of request r can be used.
+const grantStands = `(
+	g.request_id = r.id
+	AND r.status = 'approved'
+	AND g.revoked_at IS NULL
+	AND g.valid_until > clock_timestamp()
+	AND (g.uses_left IS NULL OR g.uses_left > 0)
+	AND ` + approverStands + `)`
+
+// claimable tells whether an approval can still be claimed; it cannot when its
+// time has passed, it was revoked, or its approver may not approve any more.
+func claimable(ctx context.Context, tx pgx.Tx, requestID string) (ok bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (
+		    SELECT 1
+		    FROM approval_requests r
+		    JOIN approval_grants g ON `+grantStands+`
+		    WHERE r.id = $1
+		)`, requestID).Scan(&ok)
+	if err != nil {
+		return false, fmt.Errorf("look at the grant: %w", err)
+	}
+	return ok, nil
+}
+
 // Claim takes an approved request for the one execution it allows. ok is false
 // when somebody else has it, when its time has passed or it was revoked. After
 // a claim the call is sent at most once, by the claiming process alone.
@@ -38,13 +63,8 @@ func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bo
 			        uses_left = g.uses_left - 1
 			    FROM approval_requests r
 			    WHERE r.id = $1
-			      AND g.request_id = r.id
-			      AND r.status = 'approved'
 			      AND r.claimed_at IS NULL
-			      AND g.revoked_at IS NULL
-			      AND g.valid_until > clock_timestamp()
-			      AND (g.uses_left IS NULL OR g.uses_left > 0)
-			      AND `+approverStands+`
+			      AND `+grantStands+`
 			    RETURNING g.request_id
 			)
 			UPDATE approval_requests r
@@ -148,10 +168,8 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			      AND g.rule_id = $5
 			      AND (g.args_digest IS NULL OR g.args_digest = $6)
 			      AND g.uses_left IS NULL
-			      AND g.revoked_at IS NULL
-			      AND g.valid_until > clock_timestamp()
 			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> $6)
-			      AND `+approverStands+`
+			      AND `+grantStands+`
 			    ORDER BY g.valid_until DESC
 			    LIMIT 1
 			)
@@ -171,4 +189,56 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 		return "", false, fmt.Errorf("use approval: %w", err)
 	}
 	return requestID, ok, nil
+}
+
+// Release gives a claim back whose call was never sent, because its upstream
+// did not take it: the approval stands as before.
+func (s *Service) Release(ctx context.Context, requestID string) error {
+	var r Request
+	var moved bool
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		r, moved, err = collect(tx.Query(ctx, `
+			WITH restored AS (
+			    UPDATE approval_grants g
+			    SET uses = g.uses - 1,
+			        uses_left = g.uses_left + 1
+			    FROM approval_requests r
+			    WHERE r.id = $1
+			      AND g.request_id = r.id
+			      AND r.claimed_by = $2
+			      AND r.finished_at IS NULL
+			    RETURNING g.request_id
+			)
+			UPDATE approval_requests r
+			SET claimed_at = NULL,
+			    claimed_by = NULL,
+			    version = r.version + 1
+			FROM restored
+			WHERE r.id = restored.request_id
+			RETURNING `+columns, requestID, s.Hub.Process()))
+		if err != nil || !moved {
+			return err
+		}
+		return s.progressed(ctx, tx, "call_released", r)
+	})
+	if err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	if moved {
+		s.published(r)
+	}
+	return nil
+}
+
+// Reached counts the chats that a request's question was put into, or will be.
+func Reached(ctx context.Context, q db.Queryer, requestID string) (n int, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT count(*)
+		FROM card_deliveries
+		WHERE request_id = $1
+		  AND state IN ('queued', 'sent')`, requestID).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count deliveries: %w", err)
+	}
+	return n, nil
 }

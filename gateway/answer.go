@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holm/approvals"
+	"holm/gateway/upstream"
+	"holm/internal/db"
+	"holm/internal/fault"
+)
+
+// wireError is a JSON-RPC error; answer gives one where a tool result would
+// be the wrong form.
+type wireError struct {
+	Code    int64           `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *wireError) Error() string { return e.Message }
+
+// codeInvalidParams is JSON-RPC's code for unknown tools and bad arguments,
+// codeInternal for failures of Holm itself.
+const (
+	codeInvalidParams = -32602
+	codeInternal      = -32603
+)
+
+// noWorkaround ends every text about an approval: silence and refusal are
+// answers, and no reason to try another way.
+const noWorkaround = "Do not try to reach the same effect in another way."
+
+// retryAfter is when it makes sense to call again, in seconds.
+const retryAfter = 15
+
+// answer turns every failure of a call into what its caller is told: the one
+// table of this edge. e may be nil.
+func answer(e *entry, err error) (json.RawMessage, *wireError) {
+	var (
+		unknown     *UnknownToolError
+		arguments   *ArgumentsError
+		denied      *DeniedError
+		required    *ApprovalRequiredError
+		ended       *EndedError
+		unavailable *UnavailableError
+		rpc         *upstream.RPCError
+		lost        *upstream.LostError
+		odd         *upstream.ResultError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return nil, &wireError{Code: codeInvalidParams, Message: fmt.Sprintf("Unknown tool: %q", unknown.Name)}
+	case errors.As(err, &arguments):
+		return nil, &wireError{Code: codeInvalidParams, Message: arguments.Error()}
+	case errors.As(err, &denied):
+		return errorResult(e, fmt.Sprintf("Denied by policy: %s. %s", denied.Rule, noWorkaround),
+			map[string]any{"error_type": "AUTHORIZATION_DENIED", "code": codeDenied, "rule": denied.Rule}), nil
+	case errors.As(err, &required):
+		return pendingResult(e, required), nil
+	case errors.As(err, &ended):
+		return endedResult(e, ended.Request), nil
+	case errors.As(err, &unavailable):
+		return errorResult(e, fmt.Sprintf("Server %s is not available now; nothing was executed. The call may be made again later.", unavailable.Server),
+			map[string]any{"error_type": "SERVER_UNAVAILABLE", "code": codeUnavailable, "retryable": true, "server": unavailable.Server}), nil
+	case errors.As(err, &rpc):
+		return nil, &wireError{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
+	case errors.As(err, &lost):
+		return errorResult(e, "The connection to the server was lost after the call had been sent. It may or may not have been executed; check before calling again.",
+			map[string]any{"error_type": "OUTCOME_UNKNOWN", "code": codeLost, "retryable": false}), nil
+	case errors.As(err, &odd):
+		return errorResult(e, "The server executed the call but gave an answer that cannot be used: "+odd.Reason,
+			map[string]any{"error_type": "BAD_RESULT", "code": codeLost, "retryable": false}), nil
+	case db.IsUnavailable(err):
+		return nil, &wireError{Code: codeInternal, Message: "Holm's database is not available; nothing was executed. Try again later."}
+	}
+	if f, ok := fault.As(err); ok {
+		return nil, &wireError{Code: codeInternal, Message: f.Message}
+	}
+	return nil, &wireError{Code: codeInternal, Message: "internal error; nothing is known to have been executed"}
+}
+
+func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
+	text := fmt.Sprintf("Approval required: request %d for %s waits for an owner's decision until %s. "+
+		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
+		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), noWorkaround)
+	if r.Reached == 0 {
+		text += " No owner can be reached by chat at the moment; an operator can answer with: holm approvals approve " + fmt.Sprint(r.ShortID)
+	}
+	if r.Executing {
+		text = fmt.Sprintf("Request %d for %s is approved and the call is running now. "+
+			"Call this tool again with the same arguments to get its result; it will not run twice.", r.ShortID, r.Resource)
+	}
+	return errorResult(e, text, map[string]any{
+		"error_type": "APPROVAL_REQUIRED", "code": codeApproval,
+		"request_id": r.RequestID, "short_id": r.ShortID, "status": r.Status,
+		"expires_at": r.ExpiresAt.UTC().Format(time.RFC3339), "retry_after": retryAfter,
+	})
+}
+
+// endedResult has a text for each end; none stands for another.
+func endedResult(e *entry, r approvals.Request) json.RawMessage {
+	kind, text := "", ""
+	switch {
+	case r.Status == approvals.Rejected:
+		kind = "APPROVAL_REJECTED"
+		text = fmt.Sprintf("Rejected: %s rejected request %d for %s.", deref(r.ResolvedName, "an owner"), r.ShortID, r.ResourceKey)
+		if r.Reason != nil {
+			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
+		}
+		text += " Calling again makes no sense. " + noWorkaround
+	case r.Status == approvals.Expired:
+		kind = "APPROVAL_EXPIRED"
+		text = fmt.Sprintf("Expired: nobody answered request %d for %s by %s, and nothing was executed. "+
+			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.ResourceKey, stamp(r.ExpiresAt), noWorkaround)
+	case r.Status == approvals.Cancelled:
+		kind = "APPROVAL_CANCELLED"
+		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn, and nothing was executed. %s", r.ShortID, r.ResourceKey, noWorkaround)
+	default:
+		kind = "OUTCOME_UNKNOWN"
+		text = fmt.Sprintf("Request %d for %s was approved and sent, but its outcome was lost. "+
+			"It may or may not have been executed, and it is not sent again by itself; check before asking again.", r.ShortID, r.ResourceKey)
+	}
+	structured := map[string]any{"error_type": kind, "code": codeApproval,
+		"request_id": r.ID, "short_id": r.ShortID, "status": r.Status, "retryable": false}
+	if r.Reason != nil {
+		structured["reason"] = *r.Reason
+	}
+	return errorResult(e, text, structured)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+func deref(s *string, fallback string) string {
+	if s == nil {
+		return fallback
+	}
+	return *s
+}

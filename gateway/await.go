@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"holm/approvals"
+)
+
+// rereadEvery covers a wake-up that was lost.
+const rereadEvery = 2 * time.Second
+
+// await holds a call until its request is decided and free to be claimed, has
+// ended, or the caller's time is up. The wait belongs to the connection; the
+// request lives on without it. A caller beyond the cap does not wait.
+func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, deadline time.Time) (approvals.Request, error) {
+	if time.Until(deadline) <= 0 || !g.holds.enter(c.caller.KeyPrefix) {
+		return r, nil
+	}
+	defer g.holds.leave(c.caller.KeyPrefix)
+	waiter := g.Hub.Wait(approvals.Key(r.ID))
+	defer waiter.Close()
+	defer c.wait(r)()
+
+	budget := time.NewTimer(time.Until(deadline))
+	defer budget.Stop()
+	for {
+		var err error
+		if r, err = approvals.Lookup(ctx, g.Pool, r.ID); err != nil {
+			return r, err
+		}
+		if r.Status == approvals.Pending && time.Now().After(r.ExpiresAt) {
+			if r, err = g.Approvals.Expire(ctx, r.ID); err != nil {
+				return r, err
+			}
+		}
+		if r.Status != approvals.Pending && !r.Executing() {
+			return r, nil
+		}
+		select {
+		case <-waiter.C:
+		case <-time.After(min(rereadEvery, max(time.Until(r.ExpiresAt), 10*time.Millisecond))):
+		case <-budget.C:
+			return r, nil
+		case <-g.closing:
+			return r, nil
+		case <-c.gone:
+			return r, nil
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// holds counts waiting calls.
+type holds struct {
+	total, perKey int
+
+	mu    sync.Mutex
+	all   int
+	byKey map[string]int
+}
+
+func newHolds(total, perKey int) *holds {
+	return &holds{total: total, perKey: perKey, byKey: map[string]int{}}
+}
+
+func (h *holds) enter(key string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all >= h.total || h.byKey[key] >= h.perKey {
+		return false
+	}
+	h.all++
+	h.byKey[key]++
+	return true
+}
+
+func (h *holds) leave(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all--
+	if h.byKey[key]--; h.byKey[key] == 0 {
+		delete(h.byKey, key)
+	}
+}

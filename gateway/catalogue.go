@@ -1,0 +1,245 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holm/gateway/upstream"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// catalogue is what a caller may see and call. A snapshot of it is immutable
+// and belongs to one principal, one policy version and one state of the
+// upstreams' lists; a call is looked up in the same snapshot that a list is
+// rendered from, so what is not listed is not callable.
+type catalogue struct {
+	rules     *rulestore.Store
+	upstreams *upstreams
+
+	mu    sync.Mutex
+	cache map[string]*snapshot
+}
+
+// maxSnapshots bounds the memory of the cache; beyond it starts anew.
+const maxSnapshots = 4096
+
+// listPatience is how long a list waits for servers that are starting; after
+// it the list is made of what is known.
+const listPatience = 10 * time.Second
+
+// entry is one tool as one caller may call it.
+type entry struct {
+	// Exposed is the name in lists; Key is the policy resource.
+	Exposed, Key string
+	Server       string
+	Tool         string
+	// HasOutputSchema forbids structured content of our own in results.
+	HasOutputSchema bool
+	raw             json.RawMessage
+}
+
+type snapshot struct {
+	policyVersion int64
+	generation    int64
+	complete      bool
+	set           *policy.Set
+	byName        map[string]*entry
+	// list is the rendered array of tools.
+	list json.RawMessage
+}
+
+// resourceKey is the policy resource of an upstream tool, and its exposed name
+// wherever that is a name models accept.
+func resourceKey(server, tool string) string { return "mcp__" + server + "__" + tool }
+
+// get gives the snapshot for a principal.
+func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, error) {
+	rules, err := c.rules.Get(ctx, p.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	key := strings.Join(append([]string{p.AgentID, p.UserID, string(p.Role)}, p.Circles...), "\x00")
+	generation := c.upstreams.generation.Load()
+	c.mu.Lock()
+	known := c.cache[key]
+	c.mu.Unlock()
+	if known != nil && known.complete && known.policyVersion == rules.Version && known.generation == generation {
+		return known, nil
+	}
+	s := c.build(ctx, p, rules)
+	s.generation = generation
+	c.mu.Lock()
+	if c.cache == nil || len(c.cache) >= maxSnapshots {
+		c.cache = map[string]*snapshot{}
+	}
+	c.cache[key] = s
+	c.mu.Unlock()
+	return s, nil
+}
+
+func (c *catalogue) build(ctx context.Context, p policy.Principal, rules *rulestore.Snapshot) *snapshot {
+	s := &snapshot{policyVersion: rules.Version, set: rules.Set, byName: map[string]*entry{}}
+	lists, complete := c.fetch(ctx)
+	s.complete = complete
+	var entries []*entry
+	for _, l := range lists {
+		for _, t := range l.tools {
+			key := resourceKey(l.server, t.Name)
+			if !rules.Listed(p, key, l.server) {
+				continue
+			}
+			e, err := newEntry(l.server, key, t)
+			if err != nil || s.byName[e.Exposed] != nil {
+				continue // one broken or ambiguous definition must not hide the others
+			}
+			s.byName[e.Exposed] = e
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *entry) int { return strings.Compare(a.Exposed, b.Exposed) })
+	s.list = render(entries)
+	return s
+}
+
+type serverList struct {
+	server string
+	tools  []upstream.Tool
+}
+
+// fetch asks all servers at once; complete is false when one did not answer,
+// so that the next look tries again.
+func (c *catalogue) fetch(ctx context.Context) (lists []serverList, complete bool) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	clients := c.upstreams.all(ctx)
+	lists = make([]serverList, len(clients))
+	complete = ctx.Err() == nil
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i, client := range clients {
+		all.Go(func() {
+			tools, err := client.Tools(ctx)
+			lists[i] = serverList{client.server.Name, tools}
+			if err != nil {
+				mu.Lock()
+				complete = false
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return lists, complete
+}
+
+func newEntry(server, key string, t upstream.Tool) (*entry, error) {
+	e := &entry{Exposed: exposedName(key), Key: key, Server: server, Tool: t.Name}
+	var err error
+	e.raw, e.HasOutputSchema, err = renamed(t.Raw, e.Exposed)
+	return e, err
+}
+
+// modelName is what the common model providers accept as a tool's name.
+var (
+	modelName    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	notModelName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+)
+
+// exposedName keeps a usable name and otherwise makes one that ends in a hash
+// of the whole: stable under any order, and distinct for distinct keys.
+func exposedName(key string) string {
+	if modelName.MatchString(key) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	clean := notModelName.ReplaceAllString(key, "_")
+	return clean[:min(len(clean), 55)] + "_" + hex.EncodeToString(sum[:4])
+}
+
+// renamed puts another name into a tool object and leaves every other byte as
+// the server sent it.
+func renamed(raw json.RawMessage, name string) (out json.RawMessage, hasOutputSchema bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false, errors.New("a tool is no JSON object")
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return nil, false, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, false, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, false, err
+		}
+		switch key {
+		case "name":
+			end := int(d.InputOffset())
+			out = slices.Concat(raw[:end-len(value)], quoted, raw[end:])
+		case "outputSchema":
+			hasOutputSchema = string(value) != "null"
+		}
+	}
+	if out == nil {
+		return nil, false, errors.New("a tool has no name")
+	}
+	return out, hasOutputSchema, nil
+}
+
+func render(entries []*entry) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(e.raw)
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}
+
+// find gives the tool a caller named. One that the caller may not see is
+// answered exactly like one that never was.
+func (c *catalogue) find(ctx context.Context, p policy.Principal, name string) (*entry, *snapshot, error) {
+	s, err := c.get(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e := s.byName[name]; e != nil {
+		return e, s, nil
+	}
+	if server, down := c.behindDownServer(ctx, p, s, name); down != nil {
+		return nil, nil, &UnavailableError{Server: server, Err: down}
+	}
+	return nil, nil, &UnknownToolError{Name: name}
+}
+
+// behindDownServer tells whether name would be a tool this principal may call
+// on a server whose list is not known because it does not answer.
+func (c *catalogue) behindDownServer(ctx context.Context, p policy.Principal, s *snapshot, name string) (string, error) {
+	for _, client := range c.upstreams.all(ctx) {
+		server := client.server.Name
+		if !strings.HasPrefix(name, resourceKey(server, "")) || !s.set.Listed(p, name, server) {
+			continue
+		}
+		if h := client.Health(); h.State != upstream.Up {
+			return server, fmt.Errorf("the server is %s", h.State)
+		}
+	}
+	return "", nil
+}

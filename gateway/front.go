@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	// exchangeHeader names our exchange to the middleware behind the protocol
+	// handler, which sees the headers of each request but not its context.
+	exchangeHeader = "Holm-Exchange"
+	// holdHeader lets a client say how long it will wait, e.g. "0s" or "2m".
+	holdHeader = "Holm-Hold"
+	// modernVersion is the first protocol version without sessions.
+	modernVersion = "2026-07-28"
+	// maxBody bounds a request (gateway.md, "Who is calling").
+	maxBody = 4 << 20
+	// maxHold bounds what holdHeader may ask for.
+	maxHold = 10 * time.Minute
+)
+
+// ServeHTTP is the MCP endpoint: it proves the key, checks the message as a
+// whole, and hands it to the protocol handler of its era.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Header.Del(exchangeHeader)
+	caller, err := g.authenticate(r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	x := &exchange{ResponseWriter: w, request: r, caller: caller, sessionID: r.Header.Get(sessionHeader)}
+	if x.sessionID != "" {
+		name, known, mine := g.sessions.enter(x.sessionID, caller.KeyPrefix)
+		if known && !mine {
+			refuse(w, fault.New(fault.Unauthenticated, "foreign_session", "this session was opened with another key"))
+			return
+		}
+		if known {
+			x.client = name
+			defer g.sessions.leave(x.sessionID)
+		}
+	}
+	switch r.Method {
+	case http.MethodPost:
+		g.post(x)
+	case http.MethodGet:
+		g.listen(x)
+	case http.MethodDelete:
+		g.sessions.remove(x.sessionID)
+		g.stateful.ServeHTTP(w, r)
+	default:
+		g.stateful.ServeHTTP(w, r)
+	}
+}
+
+func (g *Gateway) authenticate(r *http.Request) (identity.Caller, error) {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") || key == "" {
+		return identity.Caller{}, fault.New(fault.Unauthenticated, "no_key", "an access key is required: send it as Authorization: Bearer holm_sk_…")
+	}
+	addr, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		addr = r.RemoteAddr
+	}
+	return g.Keyring.Authenticate(r.Context(), strings.TrimSpace(key), addr)
+}
+
+// refuse answers what never becomes a JSON-RPC exchange.
+func refuse(w http.ResponseWriter, err error) {
+	status, text := http.StatusInternalServerError, "internal error"
+	if f, ok := fault.As(err); ok {
+		text = f.Message
+		status = map[fault.Kind]int{fault.Unauthenticated: http.StatusUnauthorized, fault.NotFound: http.StatusNotFound,
+			fault.Invalid: http.StatusBadRequest}[f.Kind]
+	} else if db.IsUnavailable(err) {
+		status, text = http.StatusServiceUnavailable, "Holm's database is not available; try again later"
+		w.Header().Set("Retry-After", "5")
+	}
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="holm"`)
+	}
+	http.Error(w, text, status)
+}
+
+func (g *Gateway) post(x *exchange) {
+	body, m, wire := readMessage(x.ResponseWriter, x.request)
+	if wire != nil {
+		writeWireError(x.ResponseWriter, m.ID, wire)
+		return
+	}
+	x.message = m
+	r := x.request
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	id := g.exchanges.add(x)
+	defer g.exchanges.remove(id)
+	defer x.finish()
+	r.Header.Set(exchangeHeader, id)
+
+	if r.Header.Get(versionHeader) >= modernVersion {
+		x.sessionID = ""
+		x.client = clientName(m.Meta["io.modelcontextprotocol/clientInfo"])
+		g.stateless.ServeHTTP(x, r)
+		return
+	}
+	g.stateful.ServeHTTP(x, r)
+	if opened := x.Header().Get(sessionHeader); m.Method == "initialize" && opened != "" && x.sessionID == "" {
+		g.sessions.add(opened, x.caller.KeyPrefix, clientName(m.Params["clientInfo"]))
+	}
+}
+
+func clientName(info json.RawMessage) string {
+	var c struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(info, &c) // no name is as good as an odd one
+	return c.Name
+}
+
+// readMessage reads the one JSON-RPC message of a POST. Duplicate keys at any
+// depth are refused: two readers of such a message may see different calls.
+func readMessage(w http.ResponseWriter, r *http.Request) ([]byte, message, *wireError) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, message{}, &wireError{Code: codeTooLarge, Message: "the request is larger than 4 MiB"}
+	}
+	if err != nil {
+		return nil, message{}, &wireError{Code: codeParse, Message: "the request could not be read"}
+	}
+	if !json.Valid(body) {
+		return nil, message{}, &wireError{Code: codeParse, Message: "the request is no valid JSON"}
+	}
+	if trimmed := bytes.TrimSpace(body); trimmed[0] == '[' {
+		return nil, message{}, &wireError{Code: codeInvalidRequest, Message: "batches are not supported: send one message in a request"}
+	}
+	if _, err := policy.ParseArgs(body); err != nil {
+		return nil, message{}, &wireError{Code: codeInvalidRequest, Message: "the request cannot be used: " + err.Error()}
+	}
+	var m message
+	fields := object(body)
+	m.ID = fields["id"]
+	_ = json.Unmarshal(fields["method"], &m.Method) // the protocol handler refuses an odd one
+	m.Params = object(fields["params"])
+	m.Meta = object(m.Params["_meta"])
+	return body, m, nil
+}
+
+// object reads a JSON object by exact names, unlike struct fields, which
+// encoding/json also matches in other letter cases.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	// codeTooLarge is answered with HTTP status 413.
+	codeTooLarge = -31413
+)
+
+func writeWireError(w http.ResponseWriter, id json.RawMessage, e *wireError) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	status := http.StatusBadRequest
+	if e.Code == codeTooLarge {
+		status = http.StatusRequestEntityTooLarge
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
+}
+
+// listen is the stream of a stateful session's own messages. It ends within a
+// second of the revocation of its key.
+func (g *Gateway) listen(x *exchange) {
+	ctx, cancel := context.WithCancel(x.request.Context())
+	defer cancel()
+	x.request = x.request.WithContext(ctx)
+	waiter := g.Hub.Wait(identity.KeysChanged)
+	defer waiter.Close()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-g.closing:
+				cancel()
+				return
+			case <-waiter.C:
+			case <-time.After(time.Second):
+			}
+			if _, err := g.authenticate(x.request); err != nil && !db.IsUnavailable(err) && ctx.Err() == nil {
+				cancel()
+			}
+		}
+	}()
+	x.Header().Set("X-Accel-Buffering", "no")
+	g.stateful.ServeHTTP(x.ResponseWriter, x.request)
+}

@@ -1,0 +1,188 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"holm/approvals"
+	"holm/internal/identity"
+	"holm/internal/session"
+)
+
+// protocolHandlers make the SDK's handlers for both eras over one server
+// without registered tools, whose middleware owns tools/list and tools/call.
+func (g *Gateway) protocolHandlers() (stateful, stateless http.Handler) {
+	server := mcp.NewServer(g.serverInfo(), &mcp.ServerOptions{
+		Instructions: "Tools behind Holm. A call may wait for a person's approval; call again with the same arguments to get its answer.",
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			switch method {
+			case "tools/list":
+				return g.listTools(ctx, req)
+			case "tools/call":
+				return g.callTool(ctx, req)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	get := func(*http.Request) *mcp.Server { return server }
+	stateful = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, // the HTTP server checks Host for all paths
+	})
+	stateless = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+	})
+	return stateful, stateless
+}
+
+// rawResult travels as the very bytes it holds.
+type rawResult struct {
+	mcp.ResultBase
+	raw json.RawMessage
+}
+
+// MarshalJSON gives the bytes.
+func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+
+var errNoExchange = &jsonrpc.Error{Code: codeInternal, Message: "the request has no exchange"}
+
+// exchangeOf finds the POST a message came with.
+func (g *Gateway) exchangeOf(req mcp.Request) (*exchange, error) {
+	if extra := req.GetExtra(); extra != nil {
+		if x := g.exchanges.get(extra.Header.Get(exchangeHeader)); x != nil {
+			return x, nil
+		}
+	}
+	return nil, errNoExchange
+}
+
+func (g *Gateway) listTools(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	x, err := g.exchangeOf(req)
+	if err != nil {
+		return nil, err
+	}
+	p, err := identity.PrincipalOf(ctx, g.Pool, x.caller)
+	if err != nil {
+		return nil, toWire(err)
+	}
+	s, err := g.catalogue.get(ctx, p)
+	if err != nil {
+		return nil, toWire(err)
+	}
+	var b bytes.Buffer
+	b.WriteString(`{"tools":`)
+	b.Write(s.list)
+	if x.modern() {
+		// Lists depend on the caller, and policy may change at any time.
+		b.WriteString(`,"resultType":"complete","ttlMs":0,"cacheScope":"private"`)
+	}
+	b.WriteByte('}')
+	return &rawResult{raw: b.Bytes()}, nil
+}
+
+func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	x, err := g.exchangeOf(req)
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	if err := json.Unmarshal(x.message.Params["name"], &name); err != nil {
+		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "params.name must be a string"}
+	}
+	e, result, err := g.call(ctx, g.toolCall(x, name))
+	if err != nil {
+		told, wire := answer(e, err)
+		if wire != nil {
+			g.logInternal(x, wire, err)
+			return nil, &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+		}
+		result = told
+	}
+	if x.modern() {
+		result = withResultType(result)
+	}
+	return &rawResult{raw: result}, nil
+}
+
+// toolCall describes an exchange's call to the gate.
+func (g *Gateway) toolCall(x *exchange, name string) *toolCall {
+	c := &toolCall{
+		caller: x.caller, session: x.holmSession(), name: name,
+		args: x.message.Params["arguments"], meta: x.message.Params["_meta"],
+		hold: g.holdOf(x), gone: x.request.Context().Done(),
+		reprove: func(ctx context.Context) error {
+			_, err := g.authenticate(x.request.WithContext(ctx))
+			return err
+		},
+		wait: func(r approvals.Request) func() {
+			began := time.Now()
+			return x.keepAlive(func() string {
+				return "waiting for approval of request " + strconv.Itoa(r.ShortID) + " since " + time.Since(began).Round(time.Second).String()
+			})
+		},
+	}
+	if x.token() != nil {
+		c.progress = x.relayProgress
+	}
+	return c
+}
+
+// holmSession is the session that events of this exchange belong to: the
+// stateful connection, or what all sessionless calls of a key share.
+func (x *exchange) holmSession() session.Session {
+	s := session.Session{AgentID: x.caller.AgentID, RequesterID: x.caller.RequesterID(), KeyPrefix: x.caller.KeyPrefix}
+	if x.sessionID != "" {
+		s.ID, s.Kind = "mcp:"+x.sessionID, session.MCP
+		return s
+	}
+	s.ID, s.Kind = "key:"+x.caller.KeyPrefix, session.Key
+	return s
+}
+
+func (x *exchange) modern() bool { return x.request.Header.Get(versionHeader) >= modernVersion }
+
+// holdOf is how long this call may wait: what the client says, else what its
+// name tells, else the default.
+func (g *Gateway) holdOf(x *exchange) time.Duration {
+	if d, err := time.ParseDuration(x.request.Header.Get(holdHeader)); err == nil && d >= 0 {
+		return min(d, maxHold)
+	}
+	return g.holdFor(x.client)
+}
+
+// withResultType adds the member that protocol 2026-07-28 requires, unless the
+// upstream has sent it.
+func withResultType(raw json.RawMessage) json.RawMessage {
+	if _, ok := object(raw)["resultType"]; ok {
+		return raw
+	}
+	trimmed := bytes.TrimSpace(raw)
+	comma := ","
+	if rest := bytes.TrimSpace(trimmed[1:]); rest[0] == '}' {
+		comma = ""
+	}
+	return append([]byte(`{"resultType":"complete"`+comma), trimmed[1:]...)
+}
+
+func toWire(err error) error {
+	_, wire := answer(nil, err)
+	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
+}
+
+// logInternal reports what the caller is not told.
+func (g *Gateway) logInternal(x *exchange, wire *wireError, err error) {
+	if wire.Code == codeInternal && !errors.Is(err, context.Canceled) {
+		g.Log.Error("a call failed inside", "agent_id", x.caller.AgentID, "error", err)
+	}
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// idleTimeout ends stateful MCP sessions that nobody uses.
+const idleTimeout = 30 * time.Minute
+
+// mcpSession is one stateful MCP connection: whose key opened it, and what its
+// client calls itself.
+type mcpSession struct {
+	keyPrefix  string
+	clientName string
+	used       time.Time
+	inFlight   int
+}
+
+// sessionTable knows the stateful sessions of this process.
+type sessionTable struct {
+	mu   sync.Mutex
+	byID map[string]*mcpSession
+}
+
+func newSessionTable() *sessionTable { return &sessionTable{byID: map[string]*mcpSession{}} }
+
+func (t *sessionTable) add(id, keyPrefix, clientName string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[id] = &mcpSession{keyPrefix: keyPrefix, clientName: clientName, used: time.Now()}
+}
+
+func (t *sessionTable) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, id)
+}
+
+// enter notes the use of a session until leave. known is false for an id this
+// process never gave; mine is false when another key opened it.
+func (t *sessionTable) enter(id, keyPrefix string) (clientName string, known, mine bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.byID[id]
+	if s == nil {
+		return "", false, false
+	}
+	if s.keyPrefix != keyPrefix {
+		return "", true, false
+	}
+	s.inFlight++
+	return s.clientName, true, true
+}
+
+func (t *sessionTable) leave(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.byID[id]; s != nil {
+		s.inFlight--
+		s.used = time.Now()
+	}
+}
+
+// run closes idle sessions through the protocol's own handler until ctx ends.
+func (t *sessionTable) run(ctx context.Context, protocol http.Handler) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-time.After(time.Minute):
+			for _, id := range t.idle(now) {
+				t.remove(id)
+				closeSession(ctx, protocol, id)
+			}
+		}
+	}
+}
+
+func (t *sessionTable) idle(now time.Time) (ids []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, s := range t.byID {
+		if s.inFlight == 0 && now.Sub(s.used) > idleTimeout {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// closeSession ends an SDK session as its client would.
+func closeSession(ctx context.Context, protocol http.Handler, id string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://localhost/mcp", http.NoBody)
+	if err != nil {
+		return
+	}
+	r.Header.Set(sessionHeader, id)
+	protocol.ServeHTTP(discard{}, r)
+}
+
+// discard is a response nobody reads.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
+
+// holdByClient are the times that clients are known to wait for one call
+// (mcp-facts.md 2.5), less a margin.
+var holdByClient = []struct {
+	name string
+	hold time.Duration
+}{
+	{"claude", 210 * time.Second},
+	{"jetbrains", 25 * time.Second},
+	{"intellij", 25 * time.Second},
+}
+
+// holdFor is how long a call of this client may wait.
+func (g *Gateway) holdFor(clientName string) time.Duration {
+	name := strings.ToLower(clientName)
+	for _, known := range holdByClient {
+		if strings.Contains(name, known.name) {
+			return known.hold
+		}
+	}
+	return g.Hold
+}

@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holm/gateway/upstream"
+	"holm/internal/servers"
+	"holm/internal/wake"
+)
+
+// upstreams holds one client for each registered server and follows changes of
+// the registration.
+type upstreams struct {
+	store   *servers.Store
+	hub     *wake.Hub
+	log     *slog.Logger
+	version string
+
+	// generation counts changes of any list of tools.
+	generation atomic.Int64
+
+	mu      sync.Mutex
+	clients map[string]*runningClient
+	loaded  chan struct{}
+	once    sync.Once
+}
+
+type runningClient struct {
+	*upstream.Client
+	server servers.Server
+	stop   context.CancelFunc
+	ended  chan struct{}
+}
+
+func newUpstreams(store *servers.Store, hub *wake.Hub, log *slog.Logger, version string) *upstreams {
+	return &upstreams{store: store, hub: hub, log: log, version: version,
+		clients: map[string]*runningClient{}, loaded: make(chan struct{})}
+}
+
+// run keeps the clients in step with the table until ctx ends.
+func (u *upstreams) run(ctx context.Context) {
+	waiter := u.hub.Wait(servers.Changed)
+	defer waiter.Close()
+	defer u.stopAll()
+	for {
+		if err := u.sync(ctx); err != nil && ctx.Err() == nil {
+			u.log.Warn("the registered servers could not be read", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-waiter.C:
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func (u *upstreams) sync(ctx context.Context) error {
+	list, err := u.store.List(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]servers.Server{}
+	for _, s := range list {
+		wanted[s.Name] = s
+	}
+	u.mu.Lock()
+	var gone []*runningClient
+	changed := false
+	for name, c := range u.clients {
+		if s, ok := wanted[name]; !ok || !s.CreatedAt.Equal(c.server.CreatedAt) || s.Version != c.server.Version {
+			gone = append(gone, c)
+			delete(u.clients, name)
+			changed = true
+		}
+	}
+	for name, s := range wanted {
+		if u.clients[name] == nil {
+			changed = u.start(ctx, s) || changed
+		}
+	}
+	u.mu.Unlock()
+	if changed {
+		u.generation.Add(1)
+	}
+	for _, c := range gone {
+		c.stop()
+	}
+	u.once.Do(func() { close(u.loaded) })
+	return nil
+}
+
+// start makes and runs a client; u.mu is held.
+func (u *upstreams) start(ctx context.Context, s servers.Server) bool {
+	client, err := upstream.New(upstream.Server{
+		Name: s.Name, Command: s.Command, Env: s.Env, URL: s.URL, Headers: s.Headers,
+	}, upstream.Config{
+		Logger: u.log, ClientName: "holm", ClientVersion: u.version,
+		OnChange: func() { u.generation.Add(1) },
+	})
+	if err != nil {
+		u.log.Error("a registered server cannot be used", "server", s.Name, "error", err)
+		return false
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c := &runningClient{Client: client, server: s, stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		if err := client.Run(ctx); err != nil {
+			u.log.Error("an upstream ended", "server", s.Name, "error", err)
+		}
+	}()
+	u.clients[s.Name] = c
+	return true
+}
+
+func (u *upstreams) stopAll() {
+	u.mu.Lock()
+	clients := slices.Collect(maps.Values(u.clients))
+	u.clients = map[string]*runningClient{}
+	u.mu.Unlock()
+	for _, c := range clients {
+		c.stop()
+	}
+	for _, c := range clients {
+		<-c.ended
+	}
+}
+
+// all gives the clients by name, waiting for the first look at the table.
+func (u *upstreams) all(ctx context.Context) []*runningClient {
+	select {
+	case <-u.loaded:
+	case <-ctx.Done():
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	clients := slices.Collect(maps.Values(u.clients))
+	slices.SortFunc(clients, func(a, b *runningClient) int {
+		if a.server.Name < b.server.Name {
+			return -1
+		}
+		return 1
+	})
+	return clients
+}
+
+func (u *upstreams) get(name string) *runningClient {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.clients[name]
+}
+
+// Status is an upstream as operators see it.
+type Status struct {
+	State        upstream.State  `json:"state"`
+	Error        string          `json:"error,omitempty"`
+	Warning      string          `json:"warning,omitempty"`
+	Since        time.Time       `json:"since,omitzero"`
+	Restarts     int             `json:"restarts"`
+	SkippedLines int64           `json:"skippedLines"`
+	PID          int             `json:"pid,omitempty"`
+	Protocol     string          `json:"protocol,omitempty"`
+	ServerInfo   json.RawMessage `json:"serverInfo,omitempty"`
+	Tools        []string        `json:"tools"`
+	Stderr       []string        `json:"stderr,omitempty"`
+}
+
+// statusPatience is how long a status waits for a server that starts.
+const statusPatience = 3 * time.Second
+
+func (u *upstreams) status(ctx context.Context, name string) (Status, bool) {
+	c := u.get(name)
+	if c == nil {
+		return Status{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	tools, err := c.Tools(ctx)
+	h := c.Health()
+	s := Status{
+		State: h.State, Error: h.LastError, Warning: h.Warning, Since: h.Since, Restarts: h.Restarts,
+		SkippedLines: h.SkippedLines, PID: h.PID, Protocol: h.Protocol, ServerInfo: h.ServerInfo,
+		Stderr: h.StderrTail, Tools: []string{},
+	}
+	if err == nil && h.State == upstream.Up {
+		s.Error = ""
+	}
+	for _, t := range tools {
+		s.Tools = append(s.Tools, t.Name)
+	}
+	return s, true
+}
