@@ -39,8 +39,8 @@ func (a *ApprovalSettings) set(m member) error {
 	return unknownField(scope, m.name)
 }
 
-func (a *ApprovalSettings) check() error {
-	for _, part := range []func() error{a.checkTimes, a.checkChoices, a.checkPeople} {
+func (a *ApprovalSettings) check() *InvalidError {
+	for _, part := range []func() *InvalidError{a.checkTimes, a.checkChoices, a.checkPeople} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (a *ApprovalSettings) check() error {
 	return nil
 }
 
-func (a *ApprovalSettings) checkTimes() error {
+func (a *ApprovalSettings) checkTimes() *InvalidError {
 	for _, t := range []struct {
 		name    string
 		minutes int
@@ -71,7 +71,7 @@ func (a *ApprovalSettings) checkTimes() error {
 	return nil
 }
 
-func (a *ApprovalSettings) checkChoices() error {
+func (a *ApprovalSettings) checkChoices() *InvalidError {
 	for i, r := range a.Resolutions {
 		field := fmt.Sprintf("scope.approval.resolutions[%d]", i)
 		if r != Single && r != Once && r != Persistent {
@@ -90,7 +90,7 @@ func (a *ApprovalSettings) checkChoices() error {
 	return nil
 }
 
-func (a *ApprovalSettings) checkPeople() error {
+func (a *ApprovalSettings) checkPeople() *InvalidError {
 	if a.Quorum < 0 || a.Quorum > maxQuorum {
 		return invalid("scope.approval.quorum", "must be from 1 to %d", maxQuorum)
 	}

@@ -87,6 +87,19 @@ func (a Args) lookup(name string) (value string, ok bool) {
 	return a.parsed.sorted[i].value, true
 }
 
+// hasOtherCase reports whether a top-level name differs from this one only in case.
+func (a Args) hasOtherCase(name string) bool {
+	if a.parsed == nil {
+		return false
+	}
+	for _, m := range a.parsed.sorted {
+		if m.name != name && strings.EqualFold(m.name, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // ArgsDigest returns the lower-case hexadecimal SHA-256 of the canonical
 // arguments. It is what Scope.ArgsDigest is compared with; it binds neither tool
 // nor principal.

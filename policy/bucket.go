@@ -16,8 +16,7 @@ type bucket struct {
 
 func (b *bucket) add(r *rule) {
 	b.claimed = b.claimed || r.claims()
-	part := b.section(r)
-	part.rules = append(part.rules, r)
+	b.section(r).add(r)
 }
 
 func (b *bucket) section(r *rule) *section {
@@ -42,6 +41,23 @@ func (b *bucket) finish() {
 type section struct {
 	rules   []*rule
 	byGrant *grantIndex // nil while reading all rules is cheaper
+
+	// Who its rules speak about, so that most sections are passed by unread.
+	any, users, circles bool
+	roles               uint8
+}
+
+func (x *section) add(r *rule) {
+	x.rules = append(x.rules, r)
+	x.any = x.any || r.any
+	x.roles |= r.roles
+	x.users = x.users || len(r.users) > 0
+	x.circles = x.circles || len(r.circles) > 0
+}
+
+// mayConcern is false only if no rule of the section speaks for the caller.
+func (x *section) mayConcern(who *caller) bool {
+	return x.any || x.users || x.roles&who.role != 0 || x.circles && len(who.circles) > 0
 }
 
 // grantIndex finds the rules that speak for a caller. A rule with several grants
@@ -87,6 +103,9 @@ func (g *grantIndex) add(r *rule) {
 
 // first returns the first rule in order that speaks for the caller and holds.
 func (x *section) first(c *call) *rule {
+	if !x.mayConcern(&c.who) {
+		return nil
+	}
 	if x.byGrant == nil {
 		return c.firstOf(x.rules, nil)
 	}

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Limits on conditions (policy.md, "Argument conditions").
 const (
@@ -75,34 +72,35 @@ func verdictOf(ok bool) verdict {
 	return differs
 }
 
-func compileConditions(field string, conditions []Condition, patterns *patternCache) ([]condition, error) {
+func compileConditions(field string, conditions []Condition, patterns *patternCache) ([]condition, *InvalidError) {
 	if len(conditions) > MaxConditions {
 		return nil, invalid(field, "has %d conditions, at most %d are allowed", len(conditions), MaxConditions)
 	}
 	var compiled []condition
 	for i, c := range conditions {
-		one, err := c.compile(fmt.Sprintf("%s[%d]", field, i), patterns)
+		one, err := c.compile(patterns)
 		if err != nil {
-			return nil, err
+			return nil, entry(field, i, err)
 		}
 		compiled = append(compiled, one)
 	}
 	return compiled, nil
 }
 
-func (c Condition) compile(field string, patterns *patternCache) (condition, error) {
-	path, err := parsePath(field+".arg", c.Arg)
+// compile reports fields as they are within the condition: ".arg".
+func (c Condition) compile(patterns *patternCache) (condition, *InvalidError) {
+	path, err := parsePath(".arg", c.Arg)
 	if err != nil {
 		return condition{}, err
 	}
-	m, err := patterns.matcher(field, c.Match, c.Pattern)
+	m, err := patterns.matcher(c.Match, c.Pattern)
 	if err != nil {
 		return condition{}, err
 	}
 	return condition{arg: c.Arg, path: path, required: c.Required, matcher: m}, nil
 }
 
-func parsePath(field, arg string) ([]step, error) {
+func parsePath(field, arg string) ([]step, *InvalidError) {
 	if err := checkName(field, arg); err != nil {
 		return nil, err
 	}

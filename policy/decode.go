@@ -77,14 +77,7 @@ func readCount(field, value string, into *int) error {
 }
 
 func unknownField(field, name string) error {
-	return invalid(join(field, clip(name)), "unknown field")
-}
-
-func join(field, name string) string {
-	if field == "" {
-		return name
-	}
-	return field + "." + name
+	return invalid(field+"."+clip(name), "unknown field")
 }
 
 func readGrants(field, value string, into *[]Grant) error {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -108,12 +109,8 @@ func counted(n int, noun string) string {
 }
 
 func (r *rule) grantFor(c *call) string {
-	for _, g := range r.row.Grants {
-		if holdsFor([]Grant{g}, &c.who) {
-			return g.String()
-		}
-	}
-	return "any"
+	first := slices.IndexFunc(r.row.Grants, func(g Grant) bool { return holdsFor([]Grant{g}, &c.who) })
+	return r.row.Grants[first].String()
 }
 
 // obstacle says why a rule does not hold; empty when it does.
@@ -151,6 +148,8 @@ func (r *rule) audience() string {
 func (c *condition) obstacle(args Args) string {
 	t := c.judge(args)
 	switch {
+	case t.folded:
+		return fmt.Sprintf("argument %q is written in another case", c.arg)
 	case t.unjudged > 0:
 		return fmt.Sprintf("argument %q cannot be judged by the rule's pattern", c.arg)
 	case t.differs > 0:

@@ -1,8 +1,11 @@
 package policy
 
+import "strings"
+
 // tally is what a condition found in the arguments of a call.
 type tally struct {
 	missing  bool // somewhere the path led to nothing
+	folded   bool // a name that differs from the path's only in case
 	differs  int
 	matches  int
 	unjudged int
@@ -31,17 +34,18 @@ func (c *condition) holds(effect Effect, args Args) bool {
 // the condition is required.
 func (c *condition) holdsForAllow(args Args) bool {
 	t := c.judge(args)
-	if t.differs > 0 || t.unjudged > 0 {
+	if t.differs > 0 || t.unjudged > 0 || t.folded {
 		return false
 	}
 	return !c.required || t.matches > 0 && !t.missing
 }
 
 // holdsAgainst, for deny and require_approval: one value that matches or cannot
-// be judged is enough.
+// be judged is enough. So is a name that differs from the argument's only in case:
+// servers written in Go, among others, take it for the argument.
 func (c *condition) holdsAgainst(args Args) bool {
 	t := c.judge(args)
-	return t.matches > 0 || t.unjudged > 0
+	return t.matches > 0 || t.unjudged > 0 || t.folded
 }
 
 func (c *condition) judge(args Args) tally {
@@ -56,6 +60,7 @@ func (c *condition) judge(args Args) tally {
 		found = true
 	}
 	t.missing = t.missing || !found
+	t.folded = t.folded || args.hasOtherCase(c.path[0].name)
 	return t
 }
 
@@ -87,17 +92,31 @@ func (c *condition) descend(value string, rest []step, t *tally) {
 	}
 	switch value[0] {
 	case '{':
-		if inner, ok := lookup(value, rest[0].name); ok {
-			c.enter(inner, rest, t)
-			return
-		}
-		t.missing = true
+		c.reach(value, rest, t)
 	case 'n':
 		t.missing = true
 	default:
 		// Text or a list where the path wants an object: some servers read an
 		// object out of text, so what it holds is unknown.
 		t.unjudged++
+	}
+}
+
+// reach looks for the next name of the path in an object.
+func (c *condition) reach(object string, rest []step, t *tally) {
+	found := false
+	for cursor := inside(object); ; {
+		m, ok := cursor.member()
+		if !ok {
+			t.missing = t.missing || !found
+			return
+		}
+		if m.name == rest[0].name {
+			found = true
+			c.enter(m.value, rest, t)
+		} else if strings.EqualFold(m.name, rest[0].name) {
+			t.folded = true
+		}
 	}
 }
 

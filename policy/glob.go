@@ -2,7 +2,6 @@ package policy
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -24,15 +23,14 @@ import (
 // In shells and in Python's fnmatch * crosses / or not by other rules: here it
 // does exactly when the pattern has no /.
 func CheckGlob(pattern string) error {
-	_, err := compilePattern("glob", MatchGlob, pattern)
-	if invalid, ok := err.(*InvalidError); ok {
-		invalid.Field = "glob"
-		return invalid
+	if _, err := compilePattern(MatchGlob, pattern); err != nil {
+		err.Field = "glob"
+		return err
 	}
-	return err
+	return nil
 }
 
-func compileGlob(field, pattern string) (matcher, error) {
+func compileGlob(field, pattern string) (matcher, *InvalidError) {
 	if strings.Contains(pattern, "/") {
 		return compilePathGlob(field, pattern)
 	}
@@ -51,10 +49,10 @@ func compileGlob(field, pattern string) (matcher, error) {
 	return emit.compile(field)
 }
 
-func compilePathGlob(field, pattern string) (matcher, error) {
+func compilePathGlob(field, pattern string) (matcher, *InvalidError) {
 	nodes := literalNodes(pattern)
 	if strings.ContainsAny(pattern, globSpecials) {
-		var err error
+		var err *InvalidError
 		if nodes, err = parseGlob(field, pattern); err != nil {
 			return nil, err
 		}
@@ -70,7 +68,7 @@ func compilePathGlob(field, pattern string) (matcher, error) {
 	return pathMatcher{inner: inner, absolute: !relative && mayBeAbsolute(nodes)}, nil
 }
 
-func compileCleaned(field string, nodes []globNode) (matcher, error) {
+func compileCleaned(field string, nodes []globNode) (matcher, *InvalidError) {
 	if text, ok := literalText(nodes); ok {
 		return exactText(text), nil
 	}
@@ -137,13 +135,9 @@ func climbs(text string) bool {
 }
 
 // compile makes the regular expression of what was emitted.
-func (e *globEmitter) compile(field string) (matcher, error) {
+func (e *globEmitter) compile(field string) (matcher, *InvalidError) {
 	if e.empty > 0 {
 		return nil, invalid(field, "a class of nothing but / never matches within a path").at(e.empty)
 	}
-	expression, err := regexp.Compile(`\A(?s:` + e.out.String() + `)\z`)
-	if err != nil {
-		return nil, invalid(field, "is too complex")
-	}
-	return regexMatcher{expression}, nil
+	return compileRegex(field, `(?s:`+e.out.String()+`)`)
 }

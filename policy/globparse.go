@@ -42,7 +42,7 @@ type globParser struct {
 	depth   int
 }
 
-func parseGlob(field, pattern string) ([]globNode, error) {
+func parseGlob(field, pattern string) ([]globNode, *InvalidError) {
 	p := &globParser{field: field, pattern: pattern}
 	return p.sequence()
 }
@@ -68,12 +68,12 @@ func appendChar(nodes []globNode, char string, at int) []globNode {
 	return append(nodes, globNode{kind: globText, text: char, at: at})
 }
 
-func (p *globParser) fail(at int, message string) error {
+func (p *globParser) fail(at int, message string) *InvalidError {
 	return invalid(p.field, "%s", message).at(at)
 }
 
 // sequence reads up to the end, or within braces up to the next , or }.
-func (p *globParser) sequence() ([]globNode, error) {
+func (p *globParser) sequence() ([]globNode, *InvalidError) {
 	var nodes []globNode
 	for p.pos < len(p.pattern) {
 		c, at := p.pattern[p.pos], p.pos+1
@@ -81,7 +81,7 @@ func (p *globParser) sequence() ([]globNode, error) {
 			break
 		}
 		var special globNode
-		var err error
+		var err *InvalidError
 		switch c {
 		case '*':
 			special = globNode{kind: p.stars(), at: at}
@@ -119,7 +119,7 @@ func (p *globParser) stars() globKind {
 }
 
 // char reads one character, or an escape.
-func (p *globParser) char() (string, error) {
+func (p *globParser) char() (string, *InvalidError) {
 	rest := p.pattern[p.pos:]
 	if rest == `\` {
 		return "", p.fail(p.pos+1, `nothing follows the last \`)
@@ -133,7 +133,7 @@ func (p *globParser) char() (string, error) {
 	return rest[:size], nil
 }
 
-func (p *globParser) either() (globNode, error) {
+func (p *globParser) either() (globNode, *InvalidError) {
 	node := globNode{kind: globEither, at: p.pos + 1}
 	if p.depth++; p.depth > maxGlobDepth {
 		return node, p.fail(node.at, "{ nests too deeply")
@@ -156,7 +156,7 @@ func (p *globParser) either() (globNode, error) {
 	}
 }
 
-func (p *globParser) class() (globNode, error) {
+func (p *globParser) class() (globNode, *InvalidError) {
 	node := globNode{kind: globClass, at: p.pos + 1}
 	if p.pos++; p.next("!") || p.next("^") {
 		node.negated = true
@@ -174,7 +174,7 @@ func (p *globParser) class() (globNode, error) {
 	return node, nil
 }
 
-func (p *globParser) classRange(opened int) (runeRange, error) {
+func (p *globParser) classRange(opened int) (runeRange, *InvalidError) {
 	at := p.pos + 1
 	low, err := p.classRune(opened)
 	if err != nil || !p.next("-") {
@@ -191,7 +191,7 @@ func (p *globParser) classRange(opened int) (runeRange, error) {
 	return runeRange{low, high}, err
 }
 
-func (p *globParser) classRune(opened int) (rune, error) {
+func (p *globParser) classRune(opened int) (rune, *InvalidError) {
 	if p.pos == len(p.pattern) {
 		return 0, p.fail(opened, "[ is not closed")
 	}

@@ -5,7 +5,7 @@ import "strings"
 // cleanNodes brings a path pattern into the form of a cleaned path: no empty and
 // no "." segment, no slash at the end. relative says that the pattern began with
 // "./". A ".." is refused: no cleaned path has one.
-func cleanNodes(field string, nodes []globNode) (clean []globNode, relative bool, err error) {
+func cleanNodes(field string, nodes []globNode) (clean []globNode, relative bool, err *InvalidError) {
 	for i, n := range nodes {
 		startsSegment := i == 0 || nodes[i-1].kind == globSlash
 		endsSegment := i == len(nodes)-1 || nodes[i+1].kind == globSlash

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -96,38 +95,38 @@ func holdsFor(grants []Grant, who *caller) bool {
 	return false
 }
 
-func checkGrants(field string, grants []Grant) error {
+func checkGrants(field string, grants []Grant) *InvalidError {
 	if len(grants) > maxGrants {
 		return invalid(field, "has %d grants, at most %d are allowed", len(grants), maxGrants)
 	}
 	for i, g := range grants {
-		if err := g.check(fmt.Sprintf("%s[%d]", field, i)); err != nil {
-			return err
+		if err := g.check(); err != nil {
+			return entry(field, i, err)
 		}
 	}
 	return nil
 }
 
-func (g Grant) check(field string) error {
+func (g Grant) check() *InvalidError {
 	switch g.Type {
 	case GrantAny:
 		if g.Value != "" {
-			return invalid(field+".value", "a grant to any takes no value")
+			return invalid(".value", "a grant to any takes no value")
 		}
 		return nil
 	case GrantRole:
 		if Role(g.Value).bit() == 0 {
-			return invalid(field+".value", "unknown role %q: want owner, user or guest", g.Value)
+			return invalid(".value", "unknown role %q: want owner, user or guest", g.Value)
 		}
 		return nil
 	case GrantUser, GrantCircle:
-		return checkName(field+".value", g.Value)
+		return checkName(".value", g.Value)
 	}
-	return invalid(field+".type", "unknown grant %q: want any, role, user or circle", g.Type)
+	return invalid(".type", "unknown grant %q: want any, role, user or circle", g.Type)
 }
 
 // checkName accepts what may name a user, a circle, a sandbox or a resource.
-func checkName(field, value string) error {
+func checkName(field, value string) *InvalidError {
 	switch {
 	case value == "":
 		return invalid(field, "is empty")

@@ -27,6 +27,12 @@ func invalid(field, format string, args ...any) *InvalidError {
 	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// entry names the entry of a list that err is about: its field begins within it.
+func entry(list string, i int, err *InvalidError) *InvalidError {
+	err.Field = fmt.Sprintf("%s[%d]%s", list, i, err.Field)
+	return err
+}
+
 func (e *InvalidError) at(position int) *InvalidError {
 	e.Position = position
 	return e

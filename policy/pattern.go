@@ -2,12 +2,6 @@ package policy
 
 import "unicode/utf8"
 
-// maxRegexValue bounds the values that are given to a regular expression, in
-// bytes. RE2 takes time linear in the value, about 25 ms for 100 kB of a bad
-// pattern; a longer value cannot be judged. Globs that need no regular expression
-// have no such bound.
-const maxRegexValue = 64 << 10
-
 // patternCache makes each distinct pattern of a set once.
 type patternCache struct {
 	made map[patternKey]matcher
@@ -22,13 +16,12 @@ func newPatternCache() *patternCache {
 	return &patternCache{made: map[patternKey]matcher{}}
 }
 
-// matcher compiles a pattern; field is the condition it belongs to.
-func (p *patternCache) matcher(field string, kind MatchKind, text string) (matcher, error) {
+func (p *patternCache) matcher(kind MatchKind, text string) (matcher, *InvalidError) {
 	key := patternKey{kind, text}
 	if m, ok := p.made[key]; ok {
 		return m, nil
 	}
-	m, err := compilePattern(field, kind, text)
+	m, err := compilePattern(kind, text)
 	if err != nil {
 		return nil, err
 	}
@@ -36,18 +29,19 @@ func (p *patternCache) matcher(field string, kind MatchKind, text string) (match
 	return m, nil
 }
 
-func compilePattern(field string, kind MatchKind, text string) (matcher, error) {
+// compilePattern reports fields as they are within a condition.
+func compilePattern(kind MatchKind, text string) (matcher, *InvalidError) {
 	if len(text) > MaxPattern {
-		return nil, invalid(field+".pattern", "is longer than %d bytes", MaxPattern).at(MaxPattern + 1)
+		return nil, invalid(".pattern", "is longer than %d bytes", MaxPattern).at(MaxPattern + 1)
 	}
 	if !utf8.ValidString(text) {
-		return nil, invalid(field+".pattern", "is not valid UTF-8").at(invalidUTF8(text) + 1)
+		return nil, invalid(".pattern", "is not valid UTF-8").at(invalidUTF8(text) + 1)
 	}
 	switch kind {
 	case MatchGlob, "":
-		return compileGlob(field+".pattern", text)
+		return compileGlob(".pattern", text)
 	case MatchRegex:
-		return compileRegex(field+".pattern", text)
+		return compileRegex(".pattern", text)
 	}
-	return nil, invalid(field+".match", "unknown kind %q: want glob or regex", clip(string(kind)))
+	return nil, invalid(".match", "unknown kind %q: want glob or regex", clip(string(kind)))
 }

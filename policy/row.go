@@ -1,7 +1,5 @@
 package policy
 
-import "strings"
-
 // Row is one policy row of an agent.
 type Row struct {
 	// ID is unique among the agent's rows.
@@ -34,12 +32,14 @@ type Row struct {
 // [*InvalidError] that names the field. Fields that [Row.Complete] fills in may be
 // absent.
 func (r Row) Validate() error {
-	_, err := r.compile(newPatternCache())
-	return err
+	if _, err := r.compile(newPatternCache()); err != nil {
+		return err
+	}
+	return nil
 }
 
 // compile checks everything and returns the compiled conditions.
-func (r Row) compile(patterns *patternCache) ([]condition, error) {
+func (r *Row) compile(patterns *patternCache) ([]condition, *InvalidError) {
 	if r.Unreadable != nil {
 		return nil, invalid("row", "cannot be read: %v", r.Unreadable)
 	}
@@ -61,7 +61,7 @@ func (r Row) compile(patterns *patternCache) ([]condition, error) {
 	return compileConditions("scope.args", r.Scope.Args, patterns)
 }
 
-func (r Row) checkResource() error {
+func (r *Row) checkResource() *InvalidError {
 	switch r.ResourceType {
 	case TypeTool, TypeMCP:
 		return checkName("resourceKey", r.ResourceKey)
@@ -78,7 +78,7 @@ func (r Row) checkResource() error {
 // maxAreaKey bounds paths and commands; 4096 is the longest path on Linux.
 const maxAreaKey = 4096
 
-func (r Row) checkOrigin() error {
+func (r *Row) checkOrigin() *InvalidError {
 	if !r.Origin.valid() {
 		return invalid("origin", "unknown origin %q: want admin, approval or synthesized", clip(string(r.Origin)))
 	}
@@ -96,7 +96,7 @@ func (r Row) checkOrigin() error {
 	return nil
 }
 
-func (r Row) checkScope() error {
+func (r *Row) checkScope() *InvalidError {
 	if err := r.Scope.check(r.ResourceType); err != nil {
 		return err
 	}
@@ -111,5 +111,3 @@ func (r Row) checkScope() error {
 	}
 	return r.checkArea()
 }
-
-func (r Row) isGlob() bool { return strings.Contains(r.ResourceKey, "*") }

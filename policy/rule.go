@@ -5,8 +5,8 @@ import "slices"
 // rule is a row ready for use.
 type rule struct {
 	row        *Row
-	effect     Effect // Deny for a broken row
-	broken     error
+	effect     Effect        // Deny for a broken row
+	broken     *InvalidError // why the row cannot be used
 	order      int32
 	any        bool
 	roles      uint8
@@ -15,22 +15,19 @@ type rule struct {
 	conditions []condition
 }
 
-// newRule compiles a row. With an error it returns the deny that a broken row
+// newRule compiles a row. A row that cannot be used becomes the deny that it
 // counts as: without conditions, and for everybody unless its grants are sound.
-func newRule(row *Row, order int32, patterns *patternCache) (*rule, error) {
+func newRule(row *Row, order int32, patterns *patternCache) *rule {
 	r := &rule{row: row, order: order, effect: row.Effect}
 	r.conditions, r.broken = row.compile(patterns)
 	if r.broken != nil {
 		r.effect = Deny
-	}
-	if row.Unreadable != nil || checkGrants("grants", row.Grants) != nil {
-		r.any = true
-		return r, r.broken
+		r.any = row.Unreadable != nil || checkGrants("grants", row.Grants) != nil
 	}
 	for _, g := range row.Grants {
 		r.grant(g)
 	}
-	return r, r.broken
+	return r
 }
 
 func (r *rule) grant(g Grant) {

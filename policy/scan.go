@@ -26,7 +26,7 @@ func checkJSON(field, text string) error {
 	if i := invalidUTF8(text); i >= 0 {
 		return invalid(field, "is not valid UTF-8").at(i + 1)
 	}
-	s := &scanner{field: field, text: text}
+	s := scanner{field: field, text: text}
 	if err := s.value(); err != nil {
 		return err
 	}
@@ -66,10 +66,8 @@ func (s *scanner) peek() byte {
 func (s *scanner) value() error {
 	s.space()
 	switch c := s.peek(); {
-	case c == '{':
-		return s.nested(s.object)
-	case c == '[':
-		return s.nested(s.array)
+	case c == '{' || c == '[':
+		return s.nested(c)
 	case c == '"':
 		return s.str()
 	case c == '-' || isDigit(c):
@@ -78,18 +76,22 @@ func (s *scanner) value() error {
 	return s.word()
 }
 
-func (s *scanner) nested(inner func() error) error {
+func (s *scanner) nested(opening byte) (err error) {
 	if s.depth++; s.depth > maxDepth {
 		return s.fail("nests too deeply")
 	}
-	defer func() { s.depth-- }()
 	s.pos++
-	return inner()
+	if opening == '{' {
+		err = s.object()
+	} else {
+		err = s.array()
+	}
+	s.depth--
+	return err
 }
 
 func (s *scanner) object() error {
 	first := len(s.keys)
-	defer func() { s.keys = s.keys[:first] }()
 	if s.space(); s.peek() == '}' {
 		s.pos++
 		return nil
@@ -109,6 +111,7 @@ func (s *scanner) object() error {
 	if err := s.unique(s.keys[first:]); err != nil {
 		return err
 	}
+	s.keys = s.keys[:first]
 	s.pos++
 	return nil
 }

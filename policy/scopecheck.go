@@ -7,7 +7,7 @@ import (
 
 // check refuses fields that rows of this type do not have, and values that no
 // row may have.
-func (s *Scope) check(resourceType string) error {
+func (s *Scope) check(resourceType string) *InvalidError {
 	onTools := resourceType == TypeTool || resourceType == TypeMCP
 	onFiles, onExec := resourceType == TypeFile, resourceType == TypeExec
 	for _, f := range []struct {
@@ -35,7 +35,7 @@ func (s *Scope) check(resourceType string) error {
 	return s.Approval.check()
 }
 
-func (s *Scope) checkDigest() error {
+func (s *Scope) checkDigest() *InvalidError {
 	const digestLength = 64 // SHA-256 in hexadecimal
 	if s.ArgsDigest != "" && (len(s.ArgsDigest) != digestLength || strings.Trim(s.ArgsDigest, hexDigits) != "") {
 		return invalid("scope.argsDigest", "must be 64 lower-case hexadecimal digits")
@@ -87,7 +87,7 @@ func collapse(command string) string {
 }
 
 // checkArea checks what a completed file or exec row must have.
-func (r Row) checkArea() error {
+func (r *Row) checkArea() *InvalidError {
 	s := r.Complete().Scope
 	switch r.ResourceType {
 	case TypeFile:
@@ -112,7 +112,7 @@ func (r Row) checkArea() error {
 	return checkName("scope.sandbox", s.Sandbox)
 }
 
-func checkPath(field, text string) error {
+func checkPath(field, text string) *InvalidError {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return invalid(field, "contains a NUL").at(i + 1)
 	}

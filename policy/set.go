@@ -102,9 +102,9 @@ func (s *Set) add(row *Row, order int32, patterns *patternCache) {
 		s.report(row, invalid("agentId", "the row belongs to another agent"))
 		return
 	}
-	r, err := newRule(row, order, patterns)
-	if err != nil {
-		s.report(row, err)
+	r := newRule(row, order, patterns)
+	if r.broken != nil {
+		s.report(row, r.broken)
 	}
 	switch row.ResourceType {
 	case TypeTool:
@@ -116,6 +116,6 @@ func (s *Set) add(row *Row, order int32, patterns *patternCache) {
 	}
 }
 
-func (s *Set) report(row *Row, err error) {
+func (s *Set) report(row *Row, err *InvalidError) {
 	s.problems = append(s.problems, Problem{RowID: row.ID, Err: err})
 }

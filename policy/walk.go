@@ -91,19 +91,6 @@ func (c *cursor) member() (m member, ok bool) {
 // member is one entry of an object; value is its raw JSON.
 type member struct{ name, value string }
 
-// lookup finds a member of a nested object.
-func lookup(object, name string) (value string, ok bool) {
-	for c := inside(object); ; {
-		m, more := c.member()
-		if !more {
-			return "", false
-		}
-		if m.name == name {
-			return m.value, true
-		}
-	}
-}
-
 // unquote decodes a JSON string; one without escapes is a part of the text itself.
 func unquote(quoted string) string {
 	body := quoted[1 : len(quoted)-1]

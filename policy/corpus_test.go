@@ -1,0 +1,265 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"holm/policy"
+)
+
+// TestCorpus runs the cases of testdata; testdata/README.md tells how to read
+// and write them.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no corpus: %v", err)
+	}
+	cases := 0
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			cases += runArchive(t, archive)
+		})
+	}
+	if cases < 80 {
+		t.Errorf("the corpus has %d cases, want at least 80", cases)
+	}
+}
+
+// corpus is what the sections of a file have set up so far.
+type corpus struct {
+	rows []policy.Row
+	opts policy.Options
+}
+
+func runArchive(t *testing.T, archive *txtar.Archive) int {
+	c := &corpus{opts: policy.Options{DefaultGrants: policy.BuiltinGrants}}
+	cases := 0
+	for _, section := range archive.Files {
+		lines := linesOf(section.Data)
+		switch section.Name {
+		case "rows":
+			c.rows = parseRows(t, lines)
+		case "default":
+			c.opts.Default = policy.Effect(lines[0])
+		default:
+			check, ok := corpusChecks[section.Name]
+			if !ok {
+				t.Fatalf("unknown section %q", section.Name)
+			}
+			for _, line := range lines {
+				input, want, ok := strings.Cut(line, " => ")
+				if !ok {
+					t.Fatalf("no => in %q", line)
+				}
+				cases++
+				if got := check(t, c, strings.TrimSpace(input)); !agrees(section.Name, got, want) {
+					t.Errorf("%s: %s\n got %s\nwant %s", section.Name, input, got, want)
+				}
+			}
+		}
+	}
+	return cases
+}
+
+// agrees compares a decision as a whole, and an error by a part of it.
+func agrees(section, got, want string) bool {
+	if section == "cases" || section == "listed" {
+		return got == want
+	}
+	return strings.Contains(got, want)
+}
+
+var corpusChecks = map[string]func(*testing.T, *corpus, string) string{
+	"cases":          checkCase,
+	"listed":         checkListed,
+	"explained":      checkExplained,
+	"problems":       checkProblem,
+	"refused scopes": checkScope,
+	"refused rows":   checkRow,
+	"refused args":   checkArgs,
+}
+
+func linesOf(data []byte) []string {
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func parseRows(t *testing.T, lines []string) []policy.Row {
+	var rows []policy.Row
+	for _, line := range lines {
+		row, err := parseRow(line)
+		if err != nil {
+			t.Fatalf("row %q: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+var digestCall = regexp.MustCompile(`digest\((.*?)\)`)
+
+// parseRow reads ID EFFECT TYPE KEY GRANTS [SCOPE]. An ID with a + before it is a
+// row that an approval left. digest({...}) stands for the digest of arguments. A
+// scope that cannot be read makes the row unreadable, as in a store.
+func parseRow(line string) (policy.Row, error) {
+	words := strings.SplitN(line, " ", 6)
+	if len(words) < 5 {
+		return policy.Row{}, errors.New("want ID EFFECT TYPE KEY GRANTS [SCOPE]")
+	}
+	row := policy.Row{
+		ID: strings.TrimPrefix(words[0], "+"), AgentID: "main", Effect: policy.Effect(words[1]),
+		ResourceType: words[2], ResourceKey: words[3], Grants: parseGrants(words[4]),
+	}
+	if words[0] != row.ID {
+		row.Origin = policy.OriginApproval
+	}
+	if len(words) == 6 {
+		scope := digestCall.ReplaceAllStringFunc(words[5], func(call string) string {
+			args, _ := policy.ParseArgs(json.RawMessage(digestCall.FindStringSubmatch(call)[1]))
+			return `"` + policy.ArgsDigest(args) + `"`
+		})
+		row.Scope, row.Unreadable = policy.ParseScope(row.ResourceType, json.RawMessage(scope))
+	}
+	return row, nil
+}
+
+func parseGrants(text string) []policy.Grant {
+	var grants []policy.Grant
+	if text == "nobody" {
+		return grants
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		kind, value, _ := strings.Cut(one, ":")
+		grants = append(grants, policy.Grant{Type: policy.GrantKind(kind), Value: value})
+	}
+	return grants
+}
+
+// parsePrincipal reads "key", "ann" (no role), "owner:ann" or
+// "user:bob+family+work".
+func parsePrincipal(text string) policy.Principal {
+	p := policy.Principal{AgentID: "main"}
+	if text == "key" {
+		return p
+	}
+	if text == "stranger" {
+		return policy.Principal{AgentID: "other", UserID: "ann", Role: policy.Owner}
+	}
+	labels := strings.Split(text, "+")
+	p.Circles = labels[1:]
+	role, user, found := strings.Cut(labels[0], ":")
+	if !found {
+		role, user = "", labels[0]
+	}
+	p.Role, p.UserID = policy.Role(role), user
+	return p
+}
+
+// parseRequest reads PRINCIPAL TOOL[@SERVER] [ARGS].
+func parseRequest(t *testing.T, text string) policy.Request {
+	words := strings.SplitN(text, " ", 3)
+	if len(words) < 2 {
+		t.Fatalf("want PRINCIPAL TOOL [ARGS] in %q", text)
+	}
+	req := policy.Request{Principal: parsePrincipal(words[0])}
+	req.Tool, req.Server, _ = strings.Cut(words[1], "@")
+	if len(words) == 3 {
+		args, err := policy.ParseArgs(json.RawMessage(words[2]))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		req.Args = args
+	}
+	return req
+}
+
+func (c *corpus) compile(t *testing.T) *policy.Set {
+	set, err := policy.Compile("main", c.rows, c.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func checkCase(t *testing.T, c *corpus, input string) string {
+	r := c.compile(t).Evaluate(parseRequest(t, input))
+	got := string(r.Decision) + " " + r.Step.String()
+	if r.Declared {
+		got += " declared"
+	}
+	if r.Rule != nil {
+		got += " " + r.Rule.ID
+	}
+	return got
+}
+
+func checkListed(t *testing.T, c *corpus, input string) string {
+	req := parseRequest(t, input)
+	if c.compile(t).Listed(req.Principal, req.Tool, req.Server) {
+		return "yes"
+	}
+	return "no"
+}
+
+func checkExplained(t *testing.T, c *corpus, input string) string {
+	e := c.compile(t).Explain(parseRequest(t, input))
+	text := e.String()
+	for _, r := range append(e.Reasons, e.Near...) {
+		text += " | " + r.RowID + ": " + r.Why
+	}
+	return text
+}
+
+func checkProblem(t *testing.T, c *corpus, input string) string {
+	for _, p := range c.compile(t).Problems() {
+		if p.RowID == input {
+			return p.Err.Error()
+		}
+	}
+	return "no problem"
+}
+
+func checkScope(t *testing.T, _ *corpus, input string) string {
+	kind, scope, _ := strings.Cut(input, " ")
+	_, err := policy.ParseScope(kind, json.RawMessage(scope))
+	return refusal(t, err)
+}
+
+func checkRow(t *testing.T, _ *corpus, input string) string {
+	row, err := parseRow(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refusal(t, row.Validate())
+}
+
+func checkArgs(t *testing.T, _ *corpus, input string) string {
+	_, err := policy.ParseArgs(json.RawMessage(input))
+	return refusal(t, err)
+}
+
+func refusal(t *testing.T, err error) string {
+	if err == nil {
+		return "accepted"
+	}
+	var invalid *policy.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("%T is no InvalidError: %v", err, err)
+	}
+	return err.Error()
+}

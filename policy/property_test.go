@@ -1,0 +1,242 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"holm/policy"
+)
+
+// The generators draw from few names, so that rows and calls meet often.
+var (
+	effects    = rapid.SampledFrom([]policy.Effect{policy.Allow, policy.Deny, policy.RequireApproval})
+	toolKeys   = rapid.SampledFrom([]string{"exec", "mcp__s__a", "mcp__s__b", "mcp__s__*", "*", "mcp__*__a", "e*c", "other"})
+	serverKeys = rapid.SampledFrom([]string{"s", "s*", "*", "q"})
+	grants     = rapid.SampledFrom([]policy.Grant{
+		policy.Any(), policy.ToRole(policy.Owner), policy.ToRole(policy.User), policy.ToRole(policy.Guest),
+		policy.ToUser("ann"), policy.ToUser("bob"), policy.ToUser("agent:main"),
+		policy.ToCircle("family"), policy.ToCircle("work"),
+	})
+	userGrants = rapid.SampledFrom([]policy.Grant{policy.ToUser("ann"), policy.ToUser("bob"), policy.ToUser("agent:main")})
+	argPaths   = rapid.SampledFrom([]string{"p", "q", "p.x", "p[]", "p[].x", "p.x.y"})
+	globs      = rapid.SampledFrom([]string{
+		"a", "*", "?", "a*", "1", "null", "true", "/a", "/a/**", "/a/*", "a/b", "*/b", "**/b", "a/**/b", "./a", "/**", "**", "a/?", "/*/b/**",
+	})
+	regexes = rapid.SampledFrom([]string{"a", "a|b", ".*", "^a$", "/a/.*", "(?i)A", `\d+`})
+	texts   = rapid.SampledFrom([]string{"a", "b", "ab", "", "/a", "/a/b", "a/b", "/a/../b", "../a", "/a/b/c", "/", "a/b/", "a\nb", "1"})
+)
+
+func condition(t *rapid.T) policy.Condition {
+	c := policy.Condition{Arg: argPaths.Draw(t, "arg"), Match: policy.MatchGlob, Required: rapid.Bool().Draw(t, "required")}
+	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+		c.Match, c.Pattern = policy.MatchRegex, regexes.Draw(t, "regex")
+		return c
+	}
+	c.Pattern = globs.Draw(t, "glob")
+	return c
+}
+
+func row(t *rapid.T, id string) policy.Row {
+	r := policy.Row{ID: id, AgentID: "main", ResourceType: policy.TypeTool, ResourceKey: toolKeys.Draw(t, "tool"), Effect: effects.Draw(t, "effect")}
+	if rapid.IntRange(0, 3).Draw(t, "type") == 0 {
+		r.ResourceType, r.ResourceKey = policy.TypeMCP, serverKeys.Draw(t, "server")
+	}
+	r.Grants = rapid.SliceOfN(grants, 0, 2).Draw(t, "grants")
+	if rapid.IntRange(0, 2).Draw(t, "conditional") == 0 {
+		r.Scope.Args = rapid.SliceOfN(rapid.Custom(condition), 1, 2).Draw(t, "conditions")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "origin") == 0 {
+		approvalRow(t, &r)
+	}
+	return r
+}
+
+func approvalRow(t *rapid.T, r *policy.Row) {
+	r.Origin, r.Effect = policy.OriginApproval, policy.Allow
+	r.Grants = rapid.SliceOfN(userGrants, 0, 2).Draw(t, "users")
+	switch rapid.IntRange(0, 3).Draw(t, "bound") {
+	case 0:
+		r.Scope.Approves = fmt.Sprintf("r%d", rapid.IntRange(0, 3).Draw(t, "approves"))
+	case 1:
+		r.Scope.ArgsDigest = policy.ArgsDigest(args(t))
+	}
+}
+
+// rows draws up to forty rows; half the time they crowd on one key, so that the
+// index by grant is used.
+func rows(t *rapid.T) []policy.Row {
+	var all []policy.Row
+	for i := range rapid.IntRange(0, 40).Draw(t, "rows") {
+		all = append(all, row(t, fmt.Sprintf("r%d", i)))
+	}
+	if rapid.Bool().Draw(t, "crowded") {
+		for i := range all {
+			all[i].ResourceType, all[i].ResourceKey = policy.TypeTool, "mcp__s__a"
+		}
+	}
+	return all
+}
+
+func value(t *rapid.T, depth int) any {
+	switch kind := rapid.IntRange(0, 7).Draw(t, "kind"); {
+	case kind < 4 || depth == 0:
+		return texts.Draw(t, "text")
+	case kind == 4:
+		return rapid.SampledFrom([]any{nil, true, false, 1, 10}).Draw(t, "scalar")
+	case kind == 5:
+		list := []any{}
+		for range rapid.IntRange(0, 2).Draw(t, "elements") {
+			list = append(list, value(t, depth-1))
+		}
+		return list
+	}
+	object := map[string]any{}
+	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"x", "y"}), rapid.ID).Draw(t, "names") {
+		object[name] = value(t, depth-1)
+	}
+	return object
+}
+
+func args(t *rapid.T) policy.Args {
+	object := map[string]any{}
+	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"p", "q"}), rapid.ID).Draw(t, "args") {
+		object[name] = value(t, 2)
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := policy.ParseArgs(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func request(t *rapid.T) policy.Request {
+	p := policy.Principal{AgentID: "main", UserID: rapid.SampledFrom([]string{"", "ann", "bob", "eve"}).Draw(t, "user")}
+	if p.UserID != "" {
+		p.Role = rapid.SampledFrom([]policy.Role{"", policy.Owner, policy.User, policy.Guest}).Draw(t, "role")
+		p.Circles = rapid.SliceOfDistinct(rapid.SampledFrom([]string{"family", "work", "games"}), rapid.ID).Draw(t, "circles")
+	}
+	tool := rapid.SampledFrom([]policy.Request{
+		{Tool: "exec"}, {Tool: "mcp__s__a", Server: "s"}, {Tool: "mcp__s__b", Server: "s"}, {Tool: "mcp__q__a", Server: "q"}, {Tool: "web_fetch"},
+	}).Draw(t, "tool")
+	return policy.Request{Principal: p, Tool: tool.Tool, Server: tool.Server, Args: args(t)}
+}
+
+func options(t *rapid.T) policy.Options {
+	return policy.Options{Default: effects.Draw(t, "default"), DefaultGrants: policy.BuiltinGrants}
+}
+
+func compile(t *rapid.T, rows []policy.Row, opts policy.Options) *policy.Set {
+	set, err := policy.Compile("main", rows, opts)
+	if err != nil || len(set.Problems()) > 0 {
+		t.Fatalf("%v %v", err, set.Problems())
+	}
+	return set
+}
+
+// width orders decisions from the narrowest to the widest.
+func width(e policy.Effect) int {
+	return slices.Index([]policy.Effect{policy.Deny, policy.RequireApproval, policy.Allow}, e)
+}
+
+func TestEvaluateAgreesWithTheReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		got := compile(t, all, opts).Evaluate(req)
+		decision, step := reference{all, opts.Default, opts.DefaultGrants}.decide(req)
+		if got.Decision != decision || got.Step != step {
+			t.Fatalf("got %s (%s), reference %s (%s)\nrows %+v\nargs %s", got.Decision, got.Step, decision, step, all, req.Args.Canonical())
+		}
+	})
+}
+
+func TestOrderNeverMatters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		shuffled := slices.Clone(all)
+		rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed"))).Shuffle(len(all), func(i, j int) {
+			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+		})
+		want := compile(t, all, opts).Explain(req)
+		slices.Reverse(req.Principal.Circles)
+		got := compile(t, shuffled, opts).Explain(req)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestDenyNeverWidens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		before := compile(t, all, opts).Evaluate(req)
+		deny := row(t, "added")
+		deny.Effect, deny.Origin, deny.Scope.Approves, deny.Scope.ArgsDigest = policy.Deny, "", "", ""
+		after := compile(t, append(all, deny), opts).Evaluate(req)
+		if width(after.Decision) > width(before.Decision) {
+			t.Fatalf("%+v widened %s to %s", deny, before.Decision, after.Decision)
+		}
+	})
+}
+
+// A row that does not speak for a principal gives it nothing; one that an approval
+// left takes nothing either.
+func TestRowsOfOthersGiveNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		added := row(t, "added")
+		if policy.Holds(added.Grants, req.Principal) {
+			return
+		}
+		before := compile(t, all, opts).Evaluate(req)
+		after := compile(t, append(all, added), opts).Evaluate(req)
+		if width(after.Decision) > width(before.Decision) {
+			t.Fatalf("%+v widened %s to %s", added, before.Decision, after.Decision)
+		}
+		if added.Origin == policy.OriginApproval && !cmp.Equal(before, after) {
+			t.Fatalf("%+v changed %+v to %+v", added, before, after)
+		}
+	})
+}
+
+func TestListedHidesNothingCallable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		set := compile(t, all, opts)
+		listed := set.Listed(req.Principal, req.Tool, req.Server)
+		decision := set.Evaluate(req).Decision
+		if decision != policy.Deny && !listed {
+			t.Fatalf("%s is hidden although its decision is %s", req.Tool, decision)
+		}
+		unconditional := !slices.ContainsFunc(all, func(r policy.Row) bool {
+			return len(r.Scope.Args) > 0 || r.Scope.ArgsDigest != ""
+		})
+		if unconditional && listed != (decision != policy.Deny) {
+			t.Fatalf("listed %v, but the decision is always %s", listed, decision)
+		}
+	})
+}
+
+func TestExplainAgreesWithEvaluate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, opts, req := rows(t), options(t), request(t)
+		set := compile(t, all, opts)
+		got, want := set.Explain(req), set.Evaluate(req)
+		if !cmp.Equal(got.Result, want) {
+			t.Fatalf("explained %+v, evaluated %+v", got.Result, want)
+		}
+		named := want.Rule == nil || slices.ContainsFunc(got.Reasons, func(r policy.Reason) bool { return r.RowID == want.Rule.ID })
+		if !named {
+			t.Fatalf("the rule %s is not among the reasons %+v", want.Rule.ID, got.Reasons)
+		}
+	})
+}
