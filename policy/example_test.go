@@ -41,7 +41,7 @@ func Example() {
 	}
 	// Output:
 	// allow: rule "public"
-	// deny: no rule or default grant lets this caller in; rule "all": speaks for role:owner, not for this caller; rule "public": argument "path" does not match the rule's pattern
+	// deny: no rule or default grant lets this caller in; rule "public": argument "path" does not match the rule's pattern; rule "all": speaks for role:owner, not for this caller
 	// require_approval: rule "push"
 }
 
