@@ -3,9 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"sync"
-	"time"
 )
 
 // CallRequest is one call of a tool.
@@ -43,50 +40,16 @@ func (c *Client) Call(ctx context.Context, req CallRequest) (json.RawMessage, er
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	leave, err := c.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	for retried := false; ; retried = true {
-		s, err := c.session(ctx)
-		if err != nil {
-			return nil, err
+	result, err := c.do(ctx, func(s *session, patience *patience) *flight {
+		f := newFlight(methodCall, nil)
+		f.name = req.Tool
+		f.params = req.params(f, s.hop)
+		f.onEvent = hearer(req.OnProgress, req.OnLog, patience)
+		if s.hop != nil {
+			f.headers = c.paramHeaders(req)
 		}
-		result, err := c.callOn(ctx, s, req)
-		var unsent *UnavailableError
-		if retried || !errors.As(err, &unsent) || s.link.cause() == nil || ctx.Err() != nil {
-			return result, err
-		}
-		// The link was found dead before a byte was written: the next one serves.
-	}
-}
-
-// enter takes one of the places.
-func (c *Client) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case c.slots <- struct{}{}:
-		return func() { <-c.slots }, nil
-	case <-c.ended:
-		return nil, c.unavailable(errStopped)
-	case <-ctx.Done():
-		return nil, c.unavailable(context.Cause(ctx))
-	}
-}
-
-func (c *Client) callOn(ctx context.Context, s *session, req CallRequest) (json.RawMessage, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	patience := newPatience(c.server.CallTimeout, c.cfg.MaxCallTime, func() { cancel(errNoAnswer) })
-	defer patience.stop()
-	f := newFlight(methodCall, nil)
-	f.name = req.Tool
-	f.params = req.params(f, s.hop)
-	f.onEvent = req.events(patience)
-	if s.hop != nil {
-		f.headers = c.paramHeaders(req)
-	}
-	result, err := s.request(ctx, f)
+		return f
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,37 +71,3 @@ func saysSomething(result json.RawMessage) bool {
 	})
 	return says
 }
-
-func (r CallRequest) events(patience *patience) func(*message) {
-	return func(m *message) {
-		switch {
-		case m.method == noteProgress && r.OnProgress != nil:
-			patience.renew()
-			r.OnProgress(without(m.params, "progressToken"))
-		case m.method == noteLog && r.OnLog != nil:
-			r.OnLog(m.params)
-		}
-	}
-}
-
-// patience is how long a call is waited for: span without a sign of progress,
-// and never beyond the end.
-type patience struct {
-	mu    sync.Mutex
-	timer *time.Timer
-	span  time.Duration
-	end   time.Time
-}
-
-func newPatience(span, longest time.Duration, over func()) *patience {
-	span = min(span, longest)
-	return &patience{span: span, end: time.Now().Add(longest), timer: time.AfterFunc(span, over)}
-}
-
-func (p *patience) renew() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timer.Reset(max(0, min(p.span, time.Until(p.end))))
-}
-
-func (p *patience) stop() { p.timer.Stop() }

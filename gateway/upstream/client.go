@@ -21,9 +21,13 @@ type Client struct {
 	demand  chan struct{} // somebody wants the server
 	refresh chan struct{} // the tools list may be another one
 	slots   chan struct{} // calls in flight
+	emptied int           // slots taken for good at the end, by Run alone
 	running atomic.Bool
 	ended   chan struct{} // Run is over, or drains
 	skipped atomic.Int64
+	// calls ends when the calls in flight must: after the drain.
+	calls context.Context
+	abort context.CancelFunc
 
 	mu      sync.Mutex
 	news    chan struct{} // closed at each change of what follows
@@ -43,11 +47,12 @@ func New(server Server, cfg Config) (*Client, error) {
 	server.CallTimeout = cmp.Or(server.CallTimeout, 5*time.Minute)
 	server.MaxConcurrent = cmp.Or(server.MaxConcurrent, 64)
 	cfg = cfg.withDefaults()
+	calls, abort := context.WithCancel(context.Background())
 	return &Client{
 		server: server, cfg: cfg, hide: newRedactor(server.secrets()), stderr: &tail{},
 		demand: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		slots: make(chan struct{}, server.MaxConcurrent),
-		ended: make(chan struct{}), news: make(chan struct{}),
+		calls: calls, abort: abort, ended: make(chan struct{}), news: make(chan struct{}),
 		health: Health{State: Idle, Since: time.Now()},
 	}, nil
 }
@@ -66,6 +71,7 @@ func (c *Client) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		close(c.ended)
 	}
+	c.abort()
 	c.set(Idle, nil, nil)
 	return nil
 }
@@ -100,7 +106,7 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		case <-c.ended:
 			return nil, c.unavailable(errStopped)
 		case <-ctx.Done():
-			return nil, c.unavailable(context.Cause(ctx))
+			return nil, c.unsent(ctx)
 		}
 	}
 }
@@ -110,5 +116,10 @@ func (c *Client) unavailable(err error) error {
 	if errors.As(err, &already) {
 		return already
 	}
-	return &UnavailableError{c.server.Name, true, err}
+	return &UnavailableError{c.server.Name, true, reason(err)}
+}
+
+// unsent is the outcome of a call whose caller left before it was sent.
+func (c *Client) unsent(ctx context.Context) error {
+	return &UnavailableError{c.server.Name, true, context.Cause(ctx)}
 }

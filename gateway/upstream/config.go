@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"cmp"
+	"encoding/json"
 	"log/slog"
 	"time"
 )
@@ -14,6 +15,10 @@ type Config struct {
 	// OnChange is called, from the goroutine of Run, each time the tools of
 	// the server have become others than before. It must not block. May be nil.
 	OnChange func()
+	// OnNotify gets the notifications that are no part of a call: lists of
+	// prompts and resources that changed, resources that were updated. It is
+	// called from the goroutine that reads and must not block. May be nil.
+	OnNotify func(method string, params json.RawMessage)
 	// ClientName and ClientVersion are how the gateway introduces itself;
 	// "holm" and "0".
 	ClientName, ClientVersion string
@@ -40,6 +45,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnChange == nil {
 		c.OnChange = func() {}
+	}
+	if c.OnNotify == nil {
+		c.OnNotify = func(string, json.RawMessage) {}
 	}
 	c.ClientName = cmp.Or(c.ClientName, "holm")
 	c.ClientVersion = cmp.Or(c.ClientVersion, "0")

@@ -11,7 +11,7 @@ import (
 func (c *Client) connect(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
-	r := newRouter(c.listChanged, c.skip)
+	r := newRouter(c.listChanged, c.skip, c.cfg.OnNotify)
 	if c.server.URL != "" {
 		return c.connectHTTP(ctx, r)
 	}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -56,6 +57,20 @@ type ResultError struct {
 
 func (e *ResultError) Error() string {
 	return fmt.Sprintf("server %s gave an answer that cannot be used: %s", e.Server, e.Reason)
+}
+
+// reason is why something is not available, as a text: the chain of a failed
+// handshake must not be taken for the outcome of a call that was never sent.
+func reason(err error) error {
+	var lost *LostError
+	var down *UnavailableError
+	switch {
+	case errors.As(err, &lost):
+		err = lost.Err
+	case errors.As(err, &down):
+		err = down.Err
+	}
+	return errors.New(err.Error())
 }
 
 // InputError says that the call itself is malformed; nothing was sent.

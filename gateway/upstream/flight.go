@@ -90,6 +90,12 @@ func (t *flights) get(id int64) *flight {
 	return t.byID[id]
 }
 
+func (t *flights) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}
+
 // byToken finds the flight of a progress notification; nil when it is over or
 // the token is not one of ours.
 func (t *flights) byToken(params json.RawMessage) *flight {

@@ -41,16 +41,12 @@ func readTerms(result json.RawMessage) terms {
 		case "serverInfo":
 			t.info = value
 		case "capabilities":
-			t.tools = hasMember(value, "tools")
+			t.abilities = value
 		case "_meta":
 			t.info = member(value, metaPrefix+"serverInfo", t.info)
 		}
 	})
 	return t
-}
-
-func hasMember(object json.RawMessage, name string) bool {
-	return !isNull(member(object, name, nil))
 }
 
 // member is a member of an object, or instead.

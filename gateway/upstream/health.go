@@ -38,6 +38,8 @@ type Health struct {
 	StderrTail []string
 	// ServerInfo is the raw serverInfo object, nil before the first handshake.
 	ServerInfo json.RawMessage
+	// Capabilities is the raw capabilities object of the server, likewise.
+	Capabilities json.RawMessage
 	// Protocol is the agreed revision, "" before the first handshake.
 	Protocol string
 }

@@ -58,7 +58,7 @@ func startHTTP(s Server, cfg Config, r *router, hide *redactor) *httpLink {
 	for name, value := range s.Headers {
 		l.headers.Set(name, value)
 	}
-	l.tasks.Go(func() { l.sendNotes(ctx, l.post) })
+	l.tasks.Go(func() { l.sendNotes(ctx, l.note) })
 	return l
 }
 
@@ -104,6 +104,9 @@ func (l *httpLink) exchange(ctx context.Context, f *flight) (json.RawMessage, er
 	// A forgotten session is answered with 404 before anything runs, so this
 	// one repetition is safe.
 	if err := l.renew(ctx, used); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, &UnavailableError{l.server, true, err}
 	}
 	return l.try(ctx, f)
@@ -129,18 +132,8 @@ func (l *httpLink) try(ctx context.Context, f *flight) (json.RawMessage, error) 
 	return l.reply(ctx, resp, f)
 }
 
-// post sends a message that has no answer; servers say 202, some 200 or 204.
-func (l *httpLink) post(ctx context.Context, body []byte) error {
-	ctx, stop := l.within(ctx)
-	defer stop()
-	req, err := l.request(ctx, http.MethodPost, body, nil)
-	if err != nil {
-		return err
-	}
-	return l.send(req)
-}
-
-// send makes a request whose answer is only a status.
+// send makes a request whose answer is only a status: 202, or of some servers
+// 200 or 204.
 func (l *httpLink) send(req *http.Request) error {
 	ctx, cancel := context.WithTimeout(req.Context(), 5*time.Second)
 	defer cancel()

@@ -55,12 +55,14 @@ func (l *httpLink) reached(status int) {
 	}
 }
 
+// miss gives the link up after enough of them, but not while another request is
+// under way on it and may yet be answered.
 func (l *httpLink) miss(err error) {
 	l.mu.Lock()
 	l.unreached++
 	enough := l.unreached >= maxUnreached
 	l.mu.Unlock()
-	if enough {
+	if enough && l.flights.count() <= 1 {
 		l.because(err)
 	}
 }

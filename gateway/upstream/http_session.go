@@ -22,7 +22,7 @@ func (l *httpLink) renew(ctx context.Context, stale string) error {
 		if ctx.Err() == nil {
 			l.because(err) // the supervisor goes on from here
 		}
-		return fmt.Errorf("opening a new session: %w", err)
+		return fmt.Errorf("opening a new session: %w", reason(err))
 	}
 	l.changed() // a server that restarted may have other tools
 	return nil
@@ -70,16 +70,35 @@ func (l *httpLink) close() {
 	l.because(errClosed)
 	l.cancel()
 	l.tasks.Wait()
-	l.deleteSession()
+	l.sayGoodbye()
 	l.client.CloseIdleConnections()
 }
 
-func (l *httpLink) deleteSession() {
-	if l.sessionID() == "" {
-		return
+// note posts a reply or a cancellation. It goes out even when the link is being
+// closed, since that is when calls are cancelled.
+func (l *httpLink) note(ctx context.Context, body []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.grace)
+	defer cancel()
+	req, err := l.request(ctx, http.MethodPost, body, nil)
+	if err != nil {
+		return err
 	}
+	return l.send(req)
+}
+
+// sayGoodbye sends the cancellations that are left and ends the session.
+func (l *httpLink) sayGoodbye() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.grace)
 	defer cancel()
+	for len(l.cancels) > 0 && ctx.Err() == nil {
+		_ = l.note(ctx, <-l.cancels) // the session ends in any case
+	}
+	if l.sessionID() != "" {
+		l.deleteSession(ctx)
+	}
+}
+
+func (l *httpLink) deleteSession(ctx context.Context) {
 	req, err := l.request(ctx, http.MethodDelete, nil, nil)
 	if err != nil {
 		return

@@ -11,8 +11,6 @@ type link interface {
 	// that come before the answer reach f.deliver before exchange returns. An
 	// *UnavailableError means that nothing was accepted.
 	exchange(ctx context.Context, f *flight) (json.RawMessage, error)
-	// post sends a message that has no answer.
-	post(ctx context.Context, body []byte) error
 	// confirm posts the last message of a handshake.
 	confirm(ctx context.Context, body []byte) error
 	// speak fixes the protocol version that the handshake agreed on.
@@ -40,6 +38,7 @@ const (
 	noteCancelled   = "notifications/cancelled"
 	noteProgress    = "notifications/progress"
 	noteLog         = "notifications/message"
+	notePrefix      = "notifications/"
 	noteTools       = "notifications/tools/list_changed"
 )
 

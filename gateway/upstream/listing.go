@@ -28,7 +28,7 @@ type listing struct {
 // list reads all pages. warning tells what was left out, if anything was.
 func (s *session) list(ctx context.Context, limit int) (tools []Tool, warning string, err error) {
 	l := &listing{tools: []Tool{}, names: map[string]bool{}, cursors: map[string]bool{}}
-	if !s.terms.tools {
+	if isNull(member(s.terms.abilities, "tools", nil)) {
 		return l.tools, "", nil
 	}
 	var cursor json.RawMessage

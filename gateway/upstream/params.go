@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 )
 
 // check refuses what would not be the JSON it claims to be: raw bytes are put
@@ -11,15 +12,15 @@ func (r CallRequest) check() error {
 	if r.Tool == "" {
 		return &InputError{"the tool has no name"}
 	}
-	for name, raw := range map[string]json.RawMessage{"arguments": r.Arguments, "_meta": r.Meta, "extra": r.Extra} {
-		if isNull(raw) {
-			continue
-		}
-		if !json.Valid(raw) || !isObject(raw) {
-			return &InputError{name + " must be a JSON object"}
-		}
+	return errors.Join(
+		checkObject("arguments", r.Arguments), checkObject("_meta", r.Meta), checkObject("extra", r.Extra))
+}
+
+func checkObject(name string, raw json.RawMessage) error {
+	if isNull(raw) || (json.Valid(raw) && isObject(raw)) {
+		return nil
 	}
-	return nil
+	return &InputError{name + " must be a JSON object"}
 }
 
 // params renders the parameters of the call; hop is nil before 2026-07-28.
@@ -35,11 +36,7 @@ func (r CallRequest) params(f *flight, hop json.RawMessage) json.RawMessage {
 	b.WriteString(`,"arguments":`)
 	b.Write(arguments)
 	r.writeExtra(&b)
-	if meta := r.meta(f, hop); len(meta) > 0 {
-		b.WriteString(`,"_meta":{`)
-		b.Write(meta)
-		b.WriteByte('}')
-	}
+	writeMeta(&b, meta(r.Meta, f, r.OnProgress != nil, hop))
 	b.WriteByte('}')
 	return b.Bytes()
 }
@@ -63,15 +60,15 @@ func writeMember(b *bytes.Buffer, key string, value json.RawMessage) {
 	b.Write(value)
 }
 
-// meta renders the members of _meta, without the braces.
-func (r CallRequest) meta(f *flight, hop json.RawMessage) []byte {
+// meta renders the members of _meta, without the braces: the caller's, and ours.
+func meta(caller json.RawMessage, f *flight, wantsProgress bool, hop json.RawMessage) []byte {
 	var b bytes.Buffer
-	_ = members(r.Meta, func(key string, value json.RawMessage) {
+	_ = members(caller, func(key string, value json.RawMessage) {
 		if !hopKeys[key] {
 			writeMember(&b, key, value)
 		}
 	})
-	if r.OnProgress != nil {
+	if wantsProgress {
 		writeMember(&b, "progressToken", json.RawMessage(`"`+f.token()+`"`))
 	}
 	if hop != nil {
@@ -81,6 +78,19 @@ func (r CallRequest) meta(f *flight, hop json.RawMessage) []byte {
 		b.Write(hop)
 	}
 	return b.Bytes()
+}
+
+// writeMeta adds _meta behind other members, or first, unless it is empty.
+func writeMeta(b *bytes.Buffer, meta []byte) {
+	if len(meta) == 0 {
+		return
+	}
+	if b.Bytes()[b.Len()-1] != '{' {
+		b.WriteByte(',')
+	}
+	b.WriteString(`"_meta":{`)
+	b.Write(meta)
+	b.WriteByte('}')
 }
 
 // quote is s as a JSON string, without the escapes for HTML that would make it

@@ -4,20 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // router gives each message of an upstream to whom it is for.
 type router struct {
 	flights *flights
-	changed func()      // the tools list is another one
-	skipped func()      // a message that is for nobody
+	changed func() // the tools list is another one
+	skipped func() // a message that is for nobody
+	notify  func(method string, params json.RawMessage)
 	replies chan []byte // answers to requests of the server
 	cancels chan []byte // cancellations of requests of ours
 }
 
-func newRouter(changed, skipped func()) *router {
+func newRouter(changed, skipped func(), notify func(string, json.RawMessage)) *router {
 	return &router{
-		flights: newFlights(), changed: changed, skipped: skipped,
+		flights: newFlights(), changed: changed, skipped: skipped, notify: notify,
 		replies: make(chan []byte, 64), cancels: make(chan []byte, 256),
 	}
 }
@@ -38,6 +40,8 @@ func (r *router) route(m *message, own *flight) {
 		hand(r.flights.onlyCall(), m)
 	case m.method == noteTools:
 		r.changed()
+	case m.isNotification() && strings.HasPrefix(m.method, notePrefix):
+		r.notify(m.method, m.params)
 	}
 }
 

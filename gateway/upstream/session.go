@@ -24,7 +24,8 @@ type session struct {
 type terms struct {
 	protocol string
 	info     json.RawMessage // serverInfo as sent, nil if none
-	tools    bool            // the server declares tools
+	// abilities is the raw capabilities object, nil if none.
+	abilities json.RawMessage
 }
 
 // maxSilent is how many calls in a row may time out before the server is asked

@@ -45,6 +45,7 @@ func (c *Client) up(s *session) {
 		c.health.Restarts++
 	}
 	c.health.Protocol, c.health.ServerInfo = s.terms.protocol, s.terms.info
+	c.health.Capabilities = s.terms.abilities
 	c.mu.Unlock()
 	c.set(Up, s, nil)
 	c.listChanged()
@@ -110,15 +111,28 @@ func (c *Client) check(ctx context.Context, s *session) error {
 	return nil
 }
 
-// drain refuses new calls and gives those in flight their time to finish.
+// abortTime is how long calls have to return once they have been ended.
+const abortTime = time.Second
+
+// drain refuses new calls and gives those in flight their time to finish, then
+// ends them, so that the server is told to stop what nobody waits for.
 func (c *Client) drain() {
 	c.end()
 	c.set(Idle, nil, nil)
-	bound := time.NewTimer(c.cfg.DrainTimeout)
+	c.emptySlots(c.cfg.DrainTimeout)
+	c.abort()
+	c.emptySlots(abortTime)
+}
+
+// emptySlots waits until no call is in flight, at most for span. The places it
+// takes are never given back.
+func (c *Client) emptySlots(span time.Duration) {
+	bound := time.NewTimer(span)
 	defer bound.Stop()
-	for range cap(c.slots) {
+	for c.emptied < cap(c.slots) {
 		select {
 		case c.slots <- struct{}{}:
+			c.emptied++
 		case <-bound.C:
 			return
 		}

@@ -44,7 +44,7 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 		case <-c.ended:
 			return nil, c.unavailable(errStopped)
 		case <-ctx.Done():
-			return nil, c.unavailable(context.Cause(ctx))
+			return nil, c.unsent(ctx)
 		}
 	}
 }

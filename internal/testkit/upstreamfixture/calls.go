@@ -12,6 +12,9 @@ import (
 // ExactResult is what the tool exact answers, byte for byte.
 const ExactResult = `{"zeta":{"b":1,"a":2},"content":[{"type":"hologram","x":1e2,"y":1.0},{"type":"text","text":"<&>\u003c é","annotations":{}}], "structuredContent":{"big":9007199254740993,"huge":123456789012345678901234567890,"nothing":null,"zero":0},"_meta":{"ui":"ui://thing","n":9007199254740993}}`
 
+// ExactPrompt is what prompts/get answers, byte for byte.
+const ExactPrompt = `{"messages":[ ],"odd":1.0}`
+
 // call is the params of tools/call.
 type call struct {
 	Name      string          `json:"name"`
@@ -98,6 +101,9 @@ func (c *core) runStateful(p *peer, m incoming, req call) {
 		c.mu.Unlock()
 		p.notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		p.send(result(m.ID, text("changed")))
+	case "update":
+		p.notify(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x","big":9007199254740993}}`)
+		p.send(result(m.ID, text("updated")))
 	case "ask":
 		ask(p, m)
 	default:

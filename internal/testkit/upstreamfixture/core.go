@@ -103,6 +103,8 @@ func (c *core) answer(p *peer, m incoming) {
 		p.send(result(m.ID, c.list(m.Params)))
 	case "tools/call":
 		c.call(p, m)
+	case "prompts/get":
+		p.send(result(m.ID, ExactPrompt))
 	case "ping":
 		c.ping(p, m)
 	default:

@@ -9,6 +9,6 @@
 // Tools: echo (returns its arguments), record (appends the raw arguments as one
 // line to the file in FIXTURE_LOG), slow ({"ms":n,"progress":n}), big
 // ({"bytes":n}), fail, crash, exact (a result no SDK would carry), login and
-// whoami (state of a session), environment, change (adds the tool "added"), ask
+// whoami (state of a session), environment, change (adds the tool "added"), update (notifies of a resource), ask
 // (sends requests of its own and waits for their answers).
 package upstreamfixture

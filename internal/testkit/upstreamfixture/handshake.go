@@ -39,7 +39,7 @@ func (c *core) discover(m incoming) string {
 // plain are the tool objects as they go over the wire, odd members included.
 var plain = []string{
 	tool("echo"), tool("record"), tool("slow"), tool("big"), tool("fail"), tool("crash"), tool("login"),
-	tool("whoami"), tool("environment"), tool("change"), tool("ask"), tool("routed"),
+	tool("whoami"), tool("environment"), tool("change"), tool("ask"), tool("routed"), tool("update"),
 	`{"zzz":1,"name":"exact","description":"<b>&</b>","inputSchema":{"type":"object","$defs":{"n":{"anyOf":[{"type":"null"},{"const":9007199254740993}]}},"properties":{"b":{"$ref":"#/$defs/n"},"a":{"type":"number","default":1.0}}},"execution":{"taskSupport":"optional"},"securitySchemes":[ ],"_meta":{"big":123456789012345678901234567890}}`,
 }
 
