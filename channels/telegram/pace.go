@@ -96,8 +96,9 @@ func (p *pacer) chat(id int64, now time.Time) *chatPace {
 	return c
 }
 
-// forgetIdle drops chats that a new entry would treat alike, and any one if
-// there are none: a message too early is answered with 429, which is obeyed.
+// forgetIdle drops chats that a new entry would treat alike, and any ones if
+// these are too few to make room for a while: a message too early is answered
+// with 429, which is obeyed.
 func (p *pacer) forgetIdle(now time.Time) {
 	for id, c := range p.chats {
 		if c.limiter.TokensAt(now) >= burst && !c.until.After(now) {
@@ -105,7 +106,7 @@ func (p *pacer) forgetIdle(now time.Time) {
 		}
 	}
 	for id := range p.chats {
-		if len(p.chats) < maxChats {
+		if len(p.chats) < maxChats*3/4 {
 			return
 		}
 		delete(p.chats, id)

@@ -13,8 +13,8 @@ import (
 	"holm/bot"
 )
 
-// pollSeconds is the longest that Telegram holds a poll, as a duration.
-const pollSeconds = 50 * time.Second
+// pollTime is the longest that Telegram holds a poll.
+const pollTime = 50 * time.Second
 
 // pauses between attempts, each doubling from the first to the longest.
 type pauses struct {
@@ -47,7 +47,7 @@ func doubling(first, longest time.Duration) *backoff.ExponentialBackOff {
 func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 	defer c.http.CloseIdleConnections()
 	r := &receiver{
-		Channel: c, inbox: in, polls: rate.NewLimiter(maxPolls, int(maxPolls)),
+		Channel: c, inbox: in, hold: pollTime, polls: rate.NewLimiter(maxPolls, int(maxPolls)),
 		trouble:   doubling(c.pauses.first, c.pauses.longest),
 		conflicts: doubling(c.pauses.conflictFirst, c.pauses.conflictLongest),
 	}
@@ -70,9 +70,12 @@ func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 // receiver is one Run.
 type receiver struct {
 	*Channel
-	inbox     bot.Inbox
-	offset    int64 // of the next poll, 0 while unknown
-	known     bool  // offset was read from the inbox or learnt
+	inbox  bot.Inbox
+	offset int64 // of the next poll, 0 while unknown
+	known  bool  // offset was read from the inbox or learnt
+	// hold is how long Telegram may hold the next poll: not at all after a
+	// failure, so that a recovery shows at once and not after a quiet minute.
+	hold      time.Duration
 	polls     *rate.Limiter
 	trouble   *backoff.ExponentialBackOff
 	conflicts *backoff.ExponentialBackOff
@@ -132,11 +135,10 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 	if err := r.polls.Wait(ctx); err != nil {
 		return err
 	}
-	batch, err := r.getUpdates(ctx, r.offset)
+	batch, err := r.getUpdates(ctx, r.offset, r.hold)
 	if err != nil {
 		return err
 	}
-	r.setHealthy()
 	r.conflicts.Reset()
 	for _, u := range batch {
 		if err := r.inbox.Store(ctx, namespace, strconv.FormatInt(u.id, 10), u.raw); err != nil {
@@ -144,7 +146,9 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 		}
 		r.setReceived(time.Now())
 	}
+	r.setHealthy()
 	r.trouble.Reset()
+	r.hold = pollTime
 	// The last id, not the highest: Telegram starts numbering anew, perhaps
 	// lower, after a week without updates, and serves from the head of its
 	// queue when asked for an offset beyond it.
@@ -168,6 +172,7 @@ func (r *receiver) waitOut(ctx context.Context, err error) {
 	default:
 		pause = r.trouble.NextBackOff()
 	}
+	r.hold = 0
 	// Deaf is not connected, even when Telegram answers with a refusal.
 	r.setFailing(err, errors.As(err, &unstored) || busy != nil)
 	r.log.Warn("telegram polling interrupted", "error", r.redact(err), "pause", pause)

@@ -92,7 +92,7 @@ func New(c Config) (*Channel, error) {
 	}
 	var err error
 	ch.client, err = tg.New(c.Token, tg.WithSkipGetMe(), tg.WithServerURL(address),
-		tg.WithHTTPClient(pollSeconds, boundedClient{ch.http}), tg.WithErrorsHandler(ch.logClientError))
+		tg.WithHTTPClient(pollTime, boundedClient{ch.http}), tg.WithErrorsHandler(ch.logClientError))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", bot.ErrSetup, ch.redact(err))
 	}

@@ -38,14 +38,14 @@ func (e *refusal) Error() string {
 
 // getUpdates is written here and not taken from the client library, which has
 // no such call: its own loop confirms updates before they are handled.
-func (c *Channel) getUpdates(ctx context.Context, offset int64) ([]rawUpdate, error) {
-	ctx, cancel := context.WithTimeout(ctx, pollSeconds+pollSlack)
+func (c *Channel) getUpdates(ctx context.Context, offset int64, hold time.Duration) ([]rawUpdate, error) {
+	ctx, cancel := context.WithTimeout(ctx, hold+pollSlack)
 	defer cancel()
 	body, err := json.Marshal(struct {
 		Offset  int64    `json:"offset,omitempty"`
 		Timeout int      `json:"timeout"`
 		Allowed []string `json:"allowed_updates"`
-	}{offset, int(pollSeconds / time.Second), wanted})
+	}{offset, int(hold / time.Second), wanted})
 	if err != nil {
 		return nil, fmt.Errorf("build a poll: %w", err)
 	}
