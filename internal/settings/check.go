@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"holm/internal/identity"
@@ -13,6 +14,9 @@ import (
 // minSecret is the shortest secret that is accepted; package secret wants the
 // same of its key.
 const minSecret = 16
+
+// maxHold bounds HOLM_HOLD; a longer wait is what retries are for.
+const maxHold = 10 * time.Minute
 
 func (s Settings) check() error {
 	for _, problem := range []*Error{
@@ -25,6 +29,7 @@ func (s Settings) check() error {
 		checkSecret("HOLM_ADMIN_TOKEN", s.AdminToken),
 		checkSecret("HOLM_SECRET_KEY", s.SecretKey),
 		checkAgent(s.Agent),
+		checkHold(s.Hold),
 		s.Telegram.check(),
 		s.Slack.check(),
 	} {
@@ -39,6 +44,13 @@ func checkListen(address string) *Error {
 	_, port, err := net.SplitHostPort(address)
 	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
 		return unusable("HOLM_LISTEN", "%q is not an address; want host:port, e.g. %s", address, DefaultListen)
+	}
+	return nil
+}
+
+func checkHold(d time.Duration) *Error {
+	if d < 0 || d > maxHold {
+		return unusable("HOLM_HOLD", "want a duration such as 45s, at most %s", maxHold)
 	}
 	return nil
 }

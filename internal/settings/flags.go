@@ -17,6 +17,7 @@ var flagNames = []struct{ flag, variable, usage string }{
 	{"database-url", "HOLM_DATABASE_URL", "PostgreSQL to use, default one of Holm's own"},
 	{"pg-bin", "HOLM_PG_BIN", "folder of initdb and postgres, default searched"},
 	{"agent", "HOLM_AGENT", "agent of the channels that are set up here, default " + DefaultAgent},
+	{"hold", "HOLM_HOLD", "how long a blocked call waits for its answer, default 45s"},
 	{"owners", "HOLM_OWNERS", "identities that become owners, e.g. telegram:123456,slack:T01/U02"},
 }
 

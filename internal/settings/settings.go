@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"net"
 	"strings"
+	"time"
 )
 
 // Settings are the values of one process after Load: checked, with defaults.
@@ -34,6 +35,9 @@ type Settings struct {
 	Agent string `env:"HOLM_AGENT" yaml:"agent"`
 	// Owners become owners of Agent at start.
 	Owners Owners `env:"HOLM_OWNERS" yaml:"owners"`
+	// Hold is how long a blocked call waits for its answer when its client says
+	// nothing else; at most 10 minutes. Default 45 s.
+	Hold time.Duration `env:"HOLM_HOLD" yaml:"hold"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
 	URL      string   `env:"HOLM_URL" yaml:"url"`
