@@ -1,0 +1,162 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"holm/approvals"
+	"holm/policy"
+)
+
+// Labels of the buttons of a card. That of ApproveForTime ends in its minutes.
+const (
+	LabelApproveCall     = "Approve this call"
+	LabelApproveForTime  = "Approve for "
+	LabelAlwaysTool      = "Always: this tool"
+	LabelAlwaysArguments = "Always: these arguments"
+	LabelReject          = "Reject"
+	LabelDetails         = "Details"
+)
+
+// What a card shows at most of texts that others wrote, in characters.
+const (
+	maxName   = 80
+	maxKey    = 200
+	maxText   = 300
+	maxArgKey = 60
+)
+
+// Surface is what a card is rendered for.
+type Surface struct {
+	Limits Limits
+	// Files tells that the channel sends files, so that Details reach arguments
+	// of any length.
+	Files bool
+	// Token gives the token of a button; it is called for the buttons shown.
+	Token func(approvals.Action) string
+}
+
+// Render shows a request as it stands: an open one with its buttons, a closed
+// one with what became of it. It depends on nothing but its arguments.
+func Render(r approvals.Request, s Surface) Card {
+	args, readable := argumentsOf(r)
+	c := Card{Head: headline(r), Facts: facts(r, len(args) == 0)}
+	if r.Status != approvals.Pending {
+		c.Notes = append(closedNotes(r), digestNote(r))
+		c.Args, c.Notes, _ = fit(args, s.Limits, c)
+		return c
+	}
+	c.Notes = append(openNotes(r), digestNote(r))
+	fitted, notes, whole := fit(args, s.Limits, c)
+	c.Args, c.Notes = fitted, notes
+	approvable := readable && (whole || reachable(r, s))
+	if !approvable {
+		c.Notes = append(c.Notes, "The arguments cannot be shown in full here, so this card cannot approve; the web page and the command line can.")
+	}
+	c.Buttons = buttons(r, s, approvable, len(args) > 0 && reachable(r, s))
+	return c
+}
+
+func headline(r approvals.Request) string {
+	words := map[approvals.Status]string{
+		approvals.Pending: "🔐 Approval needed", approvals.Approved: "✅ Approved", approvals.Rejected: "⛔ Rejected",
+		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Withdrawn",
+	}[r.Status]
+	switch {
+	case r.Executing():
+		words = "▶ Running"
+	case r.Outcome != nil:
+		words = map[approvals.Outcome]string{
+			approvals.Succeeded: "✅ Done", approvals.Failed: "⚠ Failed", approvals.Unknown: "❓ Outcome unknown",
+		}[*r.Outcome]
+	}
+	head := fmt.Sprintf("%s · #%d", words, r.ShortID)
+	if r.Settings.Risk != "" {
+		head += " · risk: " + string(r.Settings.Risk)
+	}
+	return head
+}
+
+func facts(r approvals.Request, noArgs bool) []Fact {
+	all := []Fact{
+		{Label: "From", Value: fmt.Sprintf("%s via agent %s", requester(r), r.AgentID)},
+		{Label: resourceLabel(r.ResourceType), Value: oneLine(r.ResourceKey, maxKey), Code: true},
+	}
+	if noArgs {
+		all = append(all, Fact{Label: "Arguments", Value: "none"})
+	}
+	all = append(all, Fact{Label: "Why", Value: oneLine(r.RuleText, maxText)})
+	if r.Status == approvals.Pending {
+		all = append(all, Fact{Label: "Open until", Value: clock(r.ExpiresAt)})
+	}
+	return all
+}
+
+func requester(r approvals.Request) string { return oneLine(r.RequesterName, maxName) }
+
+func resourceLabel(kind string) string {
+	labels := map[string]string{"tool": "Tool", "file": "File", "exec": "Command", "mcp": "MCP"}
+	return cmp.Or(labels[kind], "Resource")
+}
+
+func openNotes(r approvals.Request) []string {
+	notes := []string{fmt.Sprintf(
+		"Approving lets this call run: at once while the agent waits, or when it asks again within %d min.", r.TTLMinutes)}
+	if offers(r, policy.Once) {
+		with := "these arguments"
+		if r.Settings.Binding == policy.BindResource {
+			with = "any arguments"
+		}
+		notes = append(notes, fmt.Sprintf("“%s” covers further calls of %s by %s with %s.", forTime(r), oneLine(r.ResourceKey, maxName), requester(r), with))
+	}
+	return notes
+}
+
+func offers(r approvals.Request, resolution policy.Resolution) bool {
+	return slices.Contains(r.Settings.Resolutions, resolution)
+}
+
+func forTime(r approvals.Request) string {
+	return fmt.Sprintf("%s%d min", LabelApproveForTime, r.TTLMinutes)
+}
+
+// digestNote lets a person compare what two surfaces show.
+func digestNote(r approvals.Request) string {
+	return "Digest " + r.ArgsDigest[:min(8, len(r.ArgsDigest))]
+}
+
+// clock is a moment as cards write it: they are not edited to count down.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// buttons are those that the rule offers.
+func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Button {
+	button := func(shown bool, a approvals.Action, label string, style ButtonStyle) []Button {
+		if !shown {
+			return nil
+		}
+		return []Button{{Label: label, Token: s.Token(a), Style: style}}
+	}
+	once := approvable && offers(r, policy.Once)
+	always := approvable && offers(r, policy.Persistent)
+	return rows(s.Limits.ButtonRow,
+		slices.Concat(
+			button(approvable && offers(r, policy.Single), approvals.ApproveCall, LabelApproveCall, Primary),
+			button(once, approvals.ApproveForTime, forTime(r), Plain)),
+		slices.Concat(
+			button(always, approvals.AlwaysTool, LabelAlwaysTool, Plain),
+			button(always, approvals.AlwaysArguments, LabelAlwaysArguments, Plain)),
+		slices.Concat(
+			button(true, approvals.Reject, LabelReject, Danger),
+			button(details, approvals.ShowDetails, LabelDetails, Plain)))
+}
+
+// rows leaves out empty rows and breaks those that are too long.
+func rows(longest int, wanted ...[]Button) [][]Button {
+	var all [][]Button
+	for _, row := range wanted {
+		all = slices.AppendSeq(all, slices.Chunk(row, max(longest, 1)))
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package bot
+
+import (
+	"fmt"
+
+	"holm/approvals"
+	"holm/policy"
+)
+
+// closedNotes tell who decided, when, what that allowed, and what the call did.
+func closedNotes(r approvals.Request) []string {
+	notes := []string{sentence(ending(r))}
+	if r.Reason != nil {
+		notes = append(notes, "Reason: “"+oneLine(*r.Reason, maxText)+"”")
+	}
+	if r.Status == approvals.Approved {
+		notes = append(notes, execution(r))
+	}
+	return notes
+}
+
+// ending is the end of the question in words, without a full stop.
+func ending(r approvals.Request) string {
+	at := clock(*r.ResolvedAt)
+	switch r.Status {
+	case approvals.Approved:
+		return fmt.Sprintf("%s by %s at %s", allowed(r), decider(r), at)
+	case approvals.Rejected:
+		return fmt.Sprintf("rejected by %s at %s", decider(r), at)
+	case approvals.Cancelled:
+		return fmt.Sprintf("withdrawn by %s at %s; nothing ran", decider(r), at)
+	}
+	return fmt.Sprintf("expired at %s without an answer; nothing ran", at)
+}
+
+// allowed is what an approval opened.
+func allowed(r approvals.Request) string {
+	switch *r.Resolution {
+	case policy.Single:
+		return "approved, this call only,"
+	case policy.Once:
+		return fmt.Sprintf("approved for %d min", r.TTLMinutes)
+	}
+	if r.Extent != nil && *r.Extent == approvals.TheseArguments {
+		return "always allowed with these arguments"
+	}
+	return "always allowed with any arguments"
+}
+
+// decider is who closed the request and where.
+func decider(r approvals.Request) string {
+	who := "its requester"
+	if r.ResolvedName != nil && *r.ResolvedName != "" {
+		who = oneLine(*r.ResolvedName, maxName)
+	}
+	if r.ResolvedVia != nil && *r.ResolvedVia != "" {
+		who += " (" + oneLine(*r.ResolvedVia, maxName) + ")"
+	}
+	return who
+}
+
+// execution is what the approved call did so far.
+func execution(r approvals.Request) string {
+	switch {
+	case r.ClaimedAt == nil:
+		return fmt.Sprintf("The call has not run yet; it may until %s.", clock(r.ValidUntil()))
+	case r.FinishedAt == nil:
+		return fmt.Sprintf("The call has been running since %s.", clock(*r.ClaimedAt))
+	}
+	return outcome(r)
+}
+
+func outcome(r approvals.Request) string {
+	at := clock(*r.FinishedAt)
+	switch *r.Outcome {
+	case approvals.Succeeded:
+		return fmt.Sprintf("The call succeeded at %s.", at)
+	case approvals.Failed:
+		return fmt.Sprintf("The call failed at %s.", at)
+	}
+	return fmt.Sprintf("The outcome is unknown since %s: the call had been sent and may have run. It is not sent again by itself.", at)
+}
+
+// sentence gives a clause a capital and a full stop.
+func sentence(clause string) string {
+	if clause != "" && clause[0] >= 'a' && clause[0] <= 'z' {
+		clause = string(clause[0]-'a'+'A') + clause[1:]
+	}
+	return clause + "."
+}

@@ -1,0 +1,140 @@
+package bot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/internal/db"
+)
+
+// delivery is one card at one recipient.
+type delivery struct {
+	ID        string
+	RequestID string
+	Channel   string
+	Identity  string
+	ButtonID  []byte
+	State     string
+	Chat      string
+	Message   string
+	ShownHash string
+}
+
+func (d delivery) ref() MessageRef { return MessageRef{Chat: d.Chat, Message: d.Message} }
+
+// States of a delivery that the bot sets.
+const (
+	stateQueued      = "queued"
+	stateSent        = "sent"
+	stateUnreachable = "unreachable"
+	stateSkipped     = "skipped"
+)
+
+// readDelivery gives a card and the request it is of, as they are now. ok is
+// false when the request has been deleted with its agent.
+func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
+	rows, err := q.Query(ctx, `
+		SELECT id, request_id, channel, identity, button_id, state, chat, message, shown_hash
+		FROM card_deliveries
+		WHERE id = $1`, id)
+	if err != nil {
+		return d, r, false, fmt.Errorf("read delivery: %w", err)
+	}
+	d, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[delivery])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return d, r, false, nil
+	}
+	if err != nil {
+		return d, r, false, fmt.Errorf("read delivery: %w", err)
+	}
+	r, err = approvals.Lookup(ctx, q, d.RequestID)
+	return d, r, err == nil, err
+}
+
+// render makes the card of a delivery, and the hash by which a later look
+// knows that it has not changed.
+func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string) {
+	_, files := ch.(FileSender)
+	card := Render(r, Surface{
+		Limits: ch.Limits(), Files: files,
+		Token: func(a approvals.Action) string {
+			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
+		},
+	})
+	text, err := json.Marshal(card)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	sum := sha256.Sum256(text)
+	return card, hex.EncodeToString(sum[:])
+}
+
+// cardLock sets the advisory locks of cards apart from others.
+const cardLock = 0x63617264 // "card"
+
+// busyPause is how soon a job looks again at a card that another one works on.
+const busyPause = 200 * time.Millisecond
+
+// alone runs do while no other job, in any process, sends or edits the card:
+// an older state can never overwrite a newer one. A card that is being worked
+// on is looked at again soon. The lock belongs to the session, not to a
+// transaction, which would stay open while a platform answers.
+func (b *Bot) alone(ctx context.Context, deliveryID string, do func(*pgxpool.Conn) error) error {
+	conn, err := b.Pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("take turns for a card: %w", err)
+	}
+	defer conn.Release()
+	var mine bool
+	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtextextended($1, $2))`, deliveryID, cardLock).Scan(&mine); err != nil {
+		return fmt.Errorf("take turns for a card: %w", err)
+	}
+	if !mine {
+		return river.JobSnooze(busyPause)
+	}
+	defer unlock(ctx, conn, deliveryID)
+	return do(conn)
+}
+
+// unlock gives the lock back; a connection that fails to is closed, which
+// does.
+func unlock(ctx context.Context, conn *pgxpool.Conn, deliveryID string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_, err := conn.Exec(ctx, `SELECT pg_advisory_unlock(hashtextextended($1, $2))`, deliveryID, cardLock)
+	if err != nil {
+		_ = conn.Conn().Close(ctx)
+	}
+}
+
+// patience bounds the work on one message, with the channel's own pacing.
+const patience = 2 * time.Minute
+
+// retryAt is when a job that failed comes again: after a second, then twice as
+// long each time, at most a minute.
+func retryAt(attempt int) time.Time {
+	return time.Now().Add(min(time.Second<<min(max(attempt-1, 0), 6), time.Minute))
+}
+
+// again is what a failed job returns: a rate limit is obeyed and is no failed
+// attempt, and a job that would be discarded is kept.
+func again[T river.JobArgs](job *river.Job[T], err error) error {
+	var limited *RetryError
+	switch {
+	case errors.As(err, &limited):
+		return river.JobSnooze(max(limited.After, 0))
+	case job.Attempt >= job.MaxAttempts:
+		return river.JobSnooze(time.Minute)
+	}
+	return err
+}

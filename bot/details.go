@@ -1,0 +1,78 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"holm/approvals"
+	"holm/internal/redact"
+)
+
+// maxPieces is how many messages Details may take on a channel without files:
+// more would bury the card they belong to.
+const maxPieces = 10
+
+// Details is the full text of a request's arguments: redacted, indented, with
+// everything visible.
+func Details(r approvals.Request) string {
+	redacted := redact.JSON(r.ArgsBytes)
+	var out bytes.Buffer
+	if err := json.Indent(&out, redacted, "", "  "); err != nil {
+		return Visible(string(redacted))
+	}
+	return Visible(out.String())
+}
+
+// reachable tells whether Details can bring all arguments to the recipient.
+func reachable(r approvals.Request, s Surface) bool {
+	return s.Files || len(pieces(Details(r), pieceSize(s.Limits))) <= maxPieces
+}
+
+// pieceSize leaves room for a heading, and for a platform that counts some
+// characters twice.
+func pieceSize(l Limits) int { return max(l.Total/2-100, 1) }
+
+// sendDetails brings the full arguments to one person, below the card.
+func (b *Bot) sendDetails(ctx context.Context, ch Channel, btn approvals.Button) error {
+	to := Recipient{Identity: btn.Identity, ReplyTo: MessageRef{Chat: btn.Chat, Message: btn.Message}}
+	heading := fmt.Sprintf("Arguments of request #%d", btn.ShortID)
+	text := Details(btn.Request)
+	parts := pieces(text, pieceSize(ch.Limits()))
+	if files, ok := ch.(FileSender); ok && len(parts) > 1 {
+		name := fmt.Sprintf("request-%d-arguments.json", btn.ShortID)
+		return files.SendFile(ctx, to, name, []byte(text), heading)
+	}
+	if len(parts) > maxPieces {
+		return b.say(ctx, ch, to, heading+" are too long for this chat; the web page and the command line show them.")
+	}
+	for i, part := range parts {
+		title := heading
+		if len(parts) > 1 {
+			title = fmt.Sprintf("%s (%d of %d)", heading, i+1, len(parts))
+		}
+		if err := b.say(ctx, ch, to, title+"\n"+part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces breaks a text into parts of at most n characters, after a line where
+// one ends in the second half of the part.
+func pieces(text string, n int) []string {
+	var parts []string
+	for length(text) > n {
+		part, _ := cut(text, n)
+		if part == "" { // one sign longer than a part
+			part = string([]rune(text)[:n])
+		}
+		if at := bytes.LastIndexByte([]byte(part), '\n'); at > len(part)/2 {
+			part = part[:at+1]
+		}
+		parts = append(parts, part)
+		text = text[len(part):]
+	}
+	return append(parts, text)
+}

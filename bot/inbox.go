@@ -1,0 +1,146 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/internal/db"
+)
+
+// inboxArgs handles one stored event.
+type inboxArgs struct {
+	Channel string `json:"channel"`
+	EventID string `json:"eventId"`
+}
+
+// Kind names the job in River's table.
+func (inboxArgs) Kind() string { return "inbox_handle" }
+
+// inboxAttempts with the pauses of inboxWorker make about half a minute: a
+// person who tapped waits no longer before tapping again.
+const inboxAttempts = 7
+
+// Store implements Inbox: the payload and the job that handles it commit
+// together.
+func (b *Bot) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
+	// PostgreSQL refuses text that is no UTF-8; refused for ever, such an event
+	// would block all that come after it.
+	payload = bytes.ToValidUTF8(payload, []byte("\uFFFD"))
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO inbox (channel, event_id, payload)
+			VALUES ($1, $2, $3)
+			ON CONFLICT (channel, event_id) DO NOTHING`, namespace, eventID, payload)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		_, err = b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{
+			Args:       inboxArgs{Channel: namespace, EventID: eventID},
+			InsertOpts: &river.InsertOpts{Queue: approvals.CardQueue, MaxAttempts: inboxAttempts},
+		}})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store event of %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// LastID implements Inbox.
+func (b *Bot) LastID(ctx context.Context, namespace string) (int64, error) {
+	var id int64
+	err := b.Pool.QueryRow(ctx, `
+		SELECT COALESCE(max(event_id::bigint), 0)
+		FROM inbox
+		WHERE channel = $1
+		  AND event_id ~ '^[0-9]{1,18}$'`, namespace).Scan(&id)
+	if err != nil {
+		return 0, fmt.Errorf("read last event of %s: %w", namespace, err)
+	}
+	return id, nil
+}
+
+// inboxWorker works inboxArgs. Handling an event twice does no harm.
+type inboxWorker struct {
+	river.WorkerDefaults[inboxArgs]
+	bot *Bot
+}
+
+// NextRetry pauses half a second, then twice as long each time.
+func (w *inboxWorker) NextRetry(job *river.Job[inboxArgs]) time.Time {
+	return time.Now().Add(time.Second << max(job.Attempt-1, 0) / 2)
+}
+
+// Work handles the event, unless that was done before. After the last attempt
+// the event is given up, so that a poisonous one blocks nothing.
+func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error {
+	payload, ok, err := w.bot.unhandled(ctx, job.Args)
+	if err != nil || !ok {
+		return err
+	}
+	last := job.Attempt >= job.MaxAttempts
+	if err := w.bot.handlePayload(ctx, job.Args.Channel, payload, last); err != nil {
+		if !last {
+			return err
+		}
+		w.bot.Log.Error("an event could not be handled and is given up",
+			"channel", job.Args.Channel, "event_id", job.Args.EventID, "error", err)
+	}
+	return w.bot.markHandled(ctx, job.Args)
+}
+
+func (b *Bot) unhandled(ctx context.Context, a inboxArgs) (payload json.RawMessage, ok bool, err error) {
+	err = b.Pool.QueryRow(ctx, `
+		SELECT payload
+		FROM inbox
+		WHERE channel = $1
+		  AND event_id = $2
+		  AND handled_at IS NULL`, a.Channel, a.EventID).Scan(&payload)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read event: %w", err)
+	}
+	return payload, true, nil
+}
+
+func (b *Bot) markHandled(ctx context.Context, a inboxArgs) error {
+	_, err := b.Pool.Exec(ctx, `
+		UPDATE inbox
+		SET handled_at = now()
+		WHERE channel = $1
+		  AND event_id = $2`, a.Channel, a.EventID)
+	if err != nil {
+		return fmt.Errorf("mark event handled: %w", err)
+	}
+	return nil
+}
+
+// handlePayload decodes and handles one event; last tells that there will be
+// no further attempt.
+func (b *Bot) handlePayload(ctx context.Context, namespace string, payload json.RawMessage, last bool) error {
+	ch := b.channels[namespace]
+	if ch == nil {
+		return fmt.Errorf("channel %s is not connected", namespace)
+	}
+	ev, ok, err := ch.Decode(payload)
+	if err != nil || !ok {
+		return err
+	}
+	switch ev.Kind {
+	case Tap:
+		return b.handleTap(ctx, ch, ev, last)
+	case Text:
+		return b.handleText(ctx, ch, ev, last)
+	}
+	return fmt.Errorf("event of unknown kind %q", ev.Kind)
+}

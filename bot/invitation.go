@@ -1,0 +1,47 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// redeem uses an invitation for the person who sent it. Somebody who becomes
+// an owner is sent the cards of what waits.
+func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (string, error) {
+	if !ev.Direct {
+		return "An invitation works only here, in your own chat with me. Others may have read that one: ask for a new one.", nil
+	}
+	var m identity.Membership
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
+		if m, err = identity.Redeem(ctx, tx, token, who.Address, who.name); err != nil {
+			return err
+		}
+		if m.Role != policy.Owner {
+			return nil
+		}
+		return b.Approvals.DeliverOpen(ctx, tx, m.AgentID)
+	})
+	if f, ok := fault.As(err); ok && f.Kind == fault.Gone {
+		return sentence(f.Message), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("redeem invitation: %w", err)
+	}
+	b.Hub.Publish(audit.QueuedKey)
+	return greeting(m), nil
+}
+
+func greeting(m identity.Membership) string {
+	if m.Role != policy.Owner {
+		return fmt.Sprintf("You are now %s of agent %s. I tell you here how your requests are decided. Send help for what you can do.", m.Role, m.AgentID)
+	}
+	return fmt.Sprintf("You are now owner of agent %s. When one of its calls needs approval, I ask you here. Send help for what you can do.", m.AgentID)
+}

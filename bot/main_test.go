@@ -1,0 +1,9 @@
+package bot_test
+
+import (
+	"testing"
+
+	"holm/internal/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }

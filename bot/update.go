@@ -1,0 +1,76 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+)
+
+// updateWorker works approvals.UpdateCardArgs: it brings a card to the state
+// its request has now, which may be later than the one the job was made for.
+type updateWorker struct {
+	river.WorkerDefaults[approvals.UpdateCardArgs]
+	bot *Bot
+}
+
+// Timeout implements river.Worker.
+func (w *updateWorker) Timeout(*river.Job[approvals.UpdateCardArgs]) time.Duration { return patience }
+
+// NextRetry implements river.Worker.
+func (w *updateWorker) NextRetry(job *river.Job[approvals.UpdateCardArgs]) time.Time {
+	return retryAt(job.Attempt)
+}
+
+// Work edits the card. One that was not sent needs no edit: whoever sends it
+// shows the state of that moment, or skips it.
+func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.UpdateCardArgs]) error {
+	b := w.bot
+	return b.alone(ctx, job.Args.DeliveryID, func(conn *pgxpool.Conn) error {
+		d, r, ok, err := readDelivery(ctx, conn, job.Args.DeliveryID)
+		if err != nil || !ok || d.State != stateSent {
+			return err
+		}
+		ch := b.channels[d.Channel]
+		if ch == nil {
+			// The card stays behind: it is repaired once the channel is back.
+			return undelivered(ctx, conn, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))
+		}
+		card, hash := b.render(ch, d, r)
+		if hash == d.ShownHash {
+			return shows(ctx, conn, d, r, hash, nil)
+		}
+		err = ch.Update(ctx, d.ref(), card)
+		if err == nil {
+			return shows(context.WithoutCancel(ctx), conn, d, r, hash, nil)
+		}
+		if errors.Is(err, ErrGone) || errors.Is(err, ErrUnreachable) {
+			return shows(ctx, conn, d, r, hash, err)
+		}
+		return again(job, fmt.Errorf("edit card: %w", err))
+	})
+}
+
+// shows notes the state that a card is at. A card that cannot be edited counts
+// as edited, with the reason: nothing further can be done for it.
+func shows(ctx context.Context, conn *pgxpool.Conn, d delivery, r approvals.Request, hash string, why error) error {
+	reason := ""
+	if why != nil {
+		reason = why.Error()
+	}
+	_, err := conn.Exec(ctx, `
+		UPDATE card_deliveries
+		SET shown_version = $2,
+		    shown_hash = $3,
+		    last_error = $4
+		WHERE id = $1`, d.ID, r.Version, hash, reason)
+	if err != nil {
+		return fmt.Errorf("note edited card: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"holm/bot"
+)
+
+// maxLine is the longest line read; a longer one ends the input.
+const maxLine = 64 << 10
+
+// Run implements bot.Channel: it reads lines until ctx ends. After the end of
+// the input it goes on as a display. A read that cannot be interrupted, as of a
+// terminal, keeps its goroutine until the next line or the end of the process.
+func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
+	c.setConnected(true)
+	defer c.setConnected(false)
+	lines := make(chan string)
+	go c.read(ctx, lines)
+	defer c.interrupt()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.pressed:
+			c.storePending(ctx, in)
+		case line, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			c.typed(ctx, in, line)
+		}
+	}
+}
+
+func (c *Channel) setConnected(connected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.health.Connected = connected
+}
+
+func (c *Channel) read(ctx context.Context, lines chan<- string) {
+	defer close(lines)
+	scanner := bufio.NewScanner(c.in)
+	scanner.Buffer(nil, maxLine)
+	for scanner.Scan() {
+		select {
+		case lines <- strings.TrimSpace(scanner.Text()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// interrupt ends a read in progress where the input can do that.
+func (c *Channel) interrupt() {
+	if in, ok := c.in.(interface{ SetReadDeadline(time.Time) error }); ok {
+		_ = in.SetReadDeadline(time.Now()) // an input without deadlines is waited for by nobody
+	}
+}
+
+// typed presses a button of the newest open card, or passes a text on.
+func (c *Channel) typed(ctx context.Context, in bot.Inbox, line string) {
+	switch {
+	case line == "":
+	case !isKey(line):
+		c.store(ctx, in, event{Text: line})
+	default:
+		token, ok := c.newest(line)
+		if !ok {
+			_ = c.Answer(ctx, bot.Event{}, "There is no open card with that button.")
+			return
+		}
+		c.store(ctx, in, event{Token: token})
+	}
+}
+
+func (c *Channel) newest(key string) (token string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.cards) == 0 {
+		return "", false
+	}
+	return tokenFor(c.cards[len(c.cards)-1].buttons, key)
+}
+
+// storePending keeps what Auto has pressed. Nobody would press again, so it is
+// tried until it succeeds.
+func (c *Channel) storePending(ctx context.Context, in bot.Inbox) {
+	for _, token := range c.takePending() {
+		for !c.store(ctx, in, event{Token: token}) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+func (c *Channel) takePending() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tokens := c.pending
+	c.pending = nil
+	return tokens
+}
+
+// store keeps an event under an id that no other run of the program gives.
+// What cannot be stored is told to the person, who can press again.
+func (c *Channel) store(ctx context.Context, in bot.Inbox, e event) bool {
+	payload, err := json.Marshal(e)
+	if err == nil {
+		err = in.Store(ctx, namespace, uuid.Must(uuid.NewV7()).String(), payload)
+	}
+	if err != nil {
+		_ = c.Answer(ctx, bot.Event{}, "This could not be recorded. Please try again.")
+		return false
+	}
+	c.received(time.Now())
+	return true
+}
