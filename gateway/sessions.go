@@ -65,27 +65,33 @@ func (t *sessionTable) leave(id string) {
 	}
 }
 
-// run closes idle sessions through the protocol's own handler until ctx ends.
+// run closes idle sessions through the protocol's own handler until ctx ends,
+// and then all: their handlers have stopped waiting by then.
 func (t *sessionTable) run(ctx context.Context, protocol http.Handler) {
 	for {
 		select {
 		case <-ctx.Done():
+			for _, id := range t.take(func(*mcpSession) bool { return true }) {
+				closeSession(context.WithoutCancel(ctx), protocol, id)
+			}
 			return
 		case now := <-time.After(time.Minute):
-			for _, id := range t.idle(now) {
-				t.remove(id)
+			idle := func(s *mcpSession) bool { return s.inFlight == 0 && now.Sub(s.used) > idleTimeout }
+			for _, id := range t.take(idle) {
 				closeSession(ctx, protocol, id)
 			}
 		}
 	}
 }
 
-func (t *sessionTable) idle(now time.Time) (ids []string) {
+// take removes and names the sessions that match.
+func (t *sessionTable) take(match func(*mcpSession) bool) (ids []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, s := range t.byID {
-		if s.inFlight == 0 && now.Sub(s.used) > idleTimeout {
+		if match(s) {
 			ids = append(ids, id)
+			delete(t.byID, id)
 		}
 	}
 	return ids
