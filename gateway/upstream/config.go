@@ -33,6 +33,9 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	// DrainTimeout is how long Run waits for calls in flight at its end; 5 s.
 	DrainTimeout time.Duration
+	// PingTimeout is how long a server that let several calls in a row time out
+	// has to show a sign of life before it is started anew; 10 s.
+	PingTimeout time.Duration
 	// StopGrace is the time a child gets after EOF, and again after SIGTERM; 2 s.
 	StopGrace time.Duration
 	// MaxMessage bounds one message from an upstream in bytes; 64 MiB.
@@ -57,6 +60,7 @@ func (c Config) withDefaults() Config {
 	c.RetryMin = cmp.Or(c.RetryMin, 250*time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
+	c.PingTimeout = cmp.Or(c.PingTimeout, 10*time.Second)
 	c.StopGrace = cmp.Or(c.StopGrace, 2*time.Second)
 	c.MaxMessage = cmp.Or(c.MaxMessage, 64<<20)
 	return c

@@ -44,7 +44,7 @@ func (c *Client) once(ctx context.Context, s *session, build func(*session, *pat
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.calls, func() { cancel(errStopped) })()
-	patience := newPatience(c.server.CallTimeout, c.cfg.MaxCallTime, func() { cancel(errNoAnswer) })
+	patience := newPatience(c.server.CallTimeout, c.cfg.MaxCallTime, func() { cancel(ErrTimeout) })
 	defer patience.stop()
 	return s.request(ctx, build(s, patience))
 }

@@ -6,6 +6,10 @@ import (
 	"fmt"
 )
 
+// ErrTimeout is in the chain of a call that ran out of its own time, as set by
+// Server.CallTimeout and Config.MaxCallTime.
+var ErrTimeout = errors.New("no answer in time")
+
 // RPCError is the JSON-RPC error with which an upstream answered a request.
 // The call reached it and it said no; what ran is the server's to tell.
 type RPCError struct {

@@ -38,7 +38,7 @@ func (l *httpLink) keepListening() {
 		if time.Since(opened) > time.Minute {
 			pause.Reset()
 		}
-		if !sleep(l.ctx, max(at.retry, pause.NextBackOff())) {
+		if !sleep(l.ctx, max(min(at.retry, time.Minute), pause.NextBackOff())) {
 			return
 		}
 	}

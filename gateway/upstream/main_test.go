@@ -20,6 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	upstreamfixture.RunIfAsked()
 	runSDKServerIfAsked()
+	runGatewayIfAsked()
 	goleak.VerifyTestMain(m)
 }
 
@@ -32,7 +33,7 @@ type fixture struct {
 	opts   upstreamfixture.Options
 }
 
-func newFixture(t *testing.T, modes ...string) *fixture {
+func newFixture(t testing.TB, modes ...string) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	opts := upstreamfixture.Options{
@@ -72,7 +73,7 @@ func quickConfig() upstream.Config {
 }
 
 // start runs a client until the test ends; stop ends it earlier.
-func start(t *testing.T, server upstream.Server, cfg upstream.Config) (client *upstream.Client, stop func()) {
+func start(t testing.TB, server upstream.Server, cfg upstream.Config) (client *upstream.Client, stop func()) {
 	t.Helper()
 	client, err := upstream.New(server, cfg)
 	if err != nil {
@@ -144,9 +145,12 @@ func shortly(t *testing.T) context.Context {
 // zombieOrGone is for processes that are nobody's children here: whoever
 // inherits them may be slow to reap.
 func zombieOrGone(pid int) bool {
+	if gone(pid) {
+		return true
+	}
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return os.IsNotExist(err)
+		return false // asked again: it has gone, or this system has no /proc
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return strings.HasPrefix(rest, "Z")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 var (
@@ -12,8 +13,7 @@ var (
 )
 
 // members calls visit for each member of a JSON object in order, with the value
-// as the bytes it was written in. data must be valid JSON: json.Valid has seen
-// it. encoding/json is not used for this because it matches names without
+// as the bytes it was written in. data must be valid JSON: valid has seen it. encoding/json is not used for this because it matches names without
 // regard to case and keeps the last of two equal ones without a word.
 func members(data []byte, visit func(key string, value json.RawMessage)) error {
 	i := space(data, 0)
@@ -82,10 +82,8 @@ func valueEnd(data []byte, i int) int {
 }
 
 func stringEnd(data []byte, i int) int {
-	for i++; data[i] != '"'; i++ {
-		if data[i] == '\\' {
-			i++
-		}
+	for i = plainRun(data, i+1); data[i] != '"'; i = plainRun(data, i+2) {
+		// a backslash and what it escapes
 	}
 	return i + 1
 }
@@ -109,7 +107,7 @@ func nestedEnd(data []byte, i int) int {
 
 // unquote reads a JSON string; it is empty for anything else.
 func unquote(raw []byte) string {
-	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw[1 : len(raw)-1])
 	}
 	var s string

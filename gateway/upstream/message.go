@@ -38,7 +38,7 @@ var errNotRPC = errors.New("not a JSON-RPC message")
 // several messages as an array.
 func parse(data []byte) ([]*message, error) {
 	data = bytes.TrimSpace(data)
-	if len(data) == 0 || (data[0] != '{' && data[0] != '[') || !json.Valid(data) {
+	if len(data) == 0 || (data[0] != '{' && data[0] != '[') || !valid(data) {
 		return nil, errNotRPC
 	}
 	if data[0] == '{' {

@@ -17,7 +17,7 @@ func (r CallRequest) check() error {
 }
 
 func checkObject(name string, raw json.RawMessage) error {
-	if isNull(raw) || (json.Valid(raw) && isObject(raw)) {
+	if isNull(raw) || (valid(raw) && isObject(raw)) {
 		return nil
 	}
 	return &InputError{name + " must be a JSON object"}

@@ -27,12 +27,12 @@ type process struct {
 // until its end: on Linux the death signal of a child follows that thread.
 func startProcess(s Server, grace time.Duration) (*process, error) {
 	p := &process{exited: make(chan struct{}), grace: grace}
-	if err := p.prepare(s); err != nil {
-		return nil, err
+	err := p.prepare(s)
+	if err == nil {
+		begun := make(chan error, 1)
+		go p.run(begun)
+		err = <-begun
 	}
-	begun := make(chan error, 1)
-	go p.run(begun)
-	err := <-begun
 	for _, f := range p.childEnds {
 		f.Close()
 	}
@@ -64,7 +64,6 @@ func (p *process) prepare(s Server) error {
 func (p *process) pipe(childWrites bool) (child, ours *os.File, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		p.closePipes()
 		return nil, nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	child, ours = r, w

@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// maxForeignID is the longest id of a server's request that is repeated to it,
+// in bytes.
+const maxForeignID = 1 << 10
+
 // router gives each message of an upstream to whom it is for.
 type router struct {
 	flights *flights
@@ -67,6 +71,10 @@ func (r *router) response(m *message) {
 // what a client that declared no capability says. A server that asks faster
 // than it reads its answers loses some of them.
 func (r *router) reply(m *message) {
+	if isObject(m.id) || m.id[0] == '[' || len(m.id) > maxForeignID {
+		r.skipped() // no id that the specification knows
+		return
+	}
 	body := `{"jsonrpc":"2.0","id":` + string(m.id)
 	if m.method == methodPing {
 		body += `,"result":{}}`

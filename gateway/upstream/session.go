@@ -32,9 +32,6 @@ type terms struct {
 // for a sign of life: a slow tool alone says nothing about the server.
 const maxSilent = 3
 
-// errNoAnswer is the cause of a call that ran out of time.
-var errNoAnswer = errors.New("no answer in time")
-
 // request sends f and watches over its end: a request that nobody waits for
 // any more is cancelled upstream by its own id.
 func (s *session) request(ctx context.Context, f *flight) (json.RawMessage, error) {
@@ -56,7 +53,7 @@ func (s *session) count(err error, ctx context.Context) {
 		s.silent.Store(0)
 		return
 	}
-	if errors.Is(context.Cause(ctx), errNoAnswer) && s.silent.Add(1) >= maxSilent {
+	if errors.Is(context.Cause(ctx), ErrTimeout) && s.silent.Add(1) >= maxSilent {
 		select {
 		case s.probe <- struct{}{}:
 		default:

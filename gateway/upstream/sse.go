@@ -69,7 +69,7 @@ func (e *event) field(line []byte) {
 	case "data":
 		e.add(value)
 	case "id":
-		e.id = string(value)
+		e.setID(value)
 	case "event":
 		e.name = string(value)
 	case "retry":
@@ -77,6 +77,16 @@ func (e *event) field(line []byte) {
 			e.retry = time.Duration(ms) * time.Millisecond
 		}
 	}
+}
+
+// setID ignores ids that could not be sent back in a header.
+func (e *event) setID(id []byte) {
+	for _, c := range id {
+		if c < 0x20 || c == 0x7f {
+			return
+		}
+	}
+	e.id = string(id)
 }
 
 // add keeps a single data line without copying it.

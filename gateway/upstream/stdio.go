@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -26,12 +25,6 @@ type stdioLink struct {
 	outbox chan *frame
 	tasks  sync.WaitGroup
 	cancel context.CancelFunc
-}
-
-// frame is one line on its way to the child.
-type frame struct {
-	body   []byte
-	unsent atomic.Bool // writing failed before its first byte
 }
 
 var _ link = (*stdioLink)(nil)
@@ -119,101 +112,6 @@ func (l *stdioLink) oversize(long *tooLongError) {
 		return
 	}
 	f.take(&message{id: json.RawMessage("0"), tooLong: long})
-}
-
-// write sends frames, one after the other, for as long as ctx lives.
-func (l *stdioLink) write(ctx context.Context) {
-	for {
-		select {
-		case f := <-l.outbox:
-			if n, err := l.child.in.Write(f.body); err != nil {
-				f.unsent.Store(n == 0)
-				l.because(errors.New("the server does not take input any more"))
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// send hands a frame to the writer. An error means that no byte was written.
-func (l *stdioLink) send(ctx context.Context, body []byte) (*frame, error) {
-	f := &frame{body: append(oneLine(body), '\n')}
-	select {
-	case <-l.done:
-		return nil, &UnavailableError{l.server, true, l.err}
-	default:
-	}
-	select {
-	case l.outbox <- f:
-		return f, nil
-	case <-l.done:
-		return nil, &UnavailableError{l.server, true, l.err}
-	case <-ctx.Done():
-		return nil, &UnavailableError{l.server, true, context.Cause(ctx)}
-	}
-}
-
-// oneLine puts blanks for line ends, which valid JSON has only between tokens.
-func oneLine(body []byte) []byte {
-	for i, b := range body {
-		if b == '\n' || b == '\r' {
-			body[i] = ' '
-		}
-	}
-	return body
-}
-
-func (l *stdioLink) post(ctx context.Context, body []byte) error {
-	_, err := l.send(ctx, body)
-	return err
-}
-
-func (l *stdioLink) exchange(ctx context.Context, f *flight) (json.RawMessage, error) {
-	box := newMailbox()
-	f.take = box.push
-	l.flights.add(f)
-	defer l.flights.remove(f)
-	sent, err := l.send(ctx, f.body())
-	if err != nil {
-		return nil, err
-	}
-	for {
-		select {
-		case <-box.ready:
-		case <-ctx.Done():
-			return nil, &LostError{l.server, context.Cause(ctx)}
-		case <-l.done:
-			return l.lastWords(f, box, sent)
-		}
-		if answer := open(f, box); answer != nil {
-			return answer.answer(l.server, l.hide)
-		}
-	}
-}
-
-// open delivers the events in the box and returns the answer, nil if it has not come.
-func open(f *flight, box *mailbox) *message {
-	for _, m := range box.drain() {
-		if m.isResponse() {
-			return m
-		}
-		f.deliver(m)
-	}
-	return nil
-}
-
-// lastWords is the outcome of a call whose link is gone: an answer that came
-// before the end still counts.
-func (l *stdioLink) lastWords(f *flight, box *mailbox, sent *frame) (json.RawMessage, error) {
-	if answer := open(f, box); answer != nil {
-		return answer.answer(l.server, l.hide)
-	}
-	if sent.unsent.Load() {
-		return nil, &UnavailableError{l.server, true, l.err}
-	}
-	return nil, &LostError{l.server, l.err}
 }
 
 func (l *stdioLink) confirm(ctx context.Context, body []byte) error { return l.post(ctx, body) }

@@ -4,13 +4,7 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
-
-// pingTimeout is how long a server that let several calls time out has to show
-// a sign of life.
-const pingTimeout = 10 * time.Second
 
 // supervise keeps the upstream connected until ctx ends.
 func (c *Client) supervise(ctx context.Context) {
@@ -103,7 +97,7 @@ func (c *Client) check(ctx context.Context, s *session) error {
 	if s.hop != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.PingTimeout)
 	defer cancel()
 	if err := s.ping(ctx); err != nil {
 		return errors.New("the server answers neither calls nor a ping")
@@ -137,36 +131,4 @@ func (c *Client) emptySlots(span time.Duration) {
 			return
 		}
 	}
-}
-
-// A connection that answered a call or lived for steadyAfter was a good one;
-// quickRestarts others may follow each other without a pause.
-const (
-	steadyAfter   = 10 * time.Second
-	quickRestarts = 3
-)
-
-// pace decides how long to wait before the next attempt. It never gives up.
-type pace struct {
-	backoff *backoff.ExponentialBackOff
-	quick   int
-}
-
-func newPace(cfg Config) *pace {
-	return &pace{backoff: &backoff.ExponentialBackOff{
-		InitialInterval: cfg.RetryMin, MaxInterval: cfg.RetryMax, Multiplier: 2, RandomizationFactor: 0.5,
-	}}
-}
-
-func (p *pace) afterFailure() time.Duration { return p.backoff.NextBackOff() }
-
-func (p *pace) afterLoss(s *session) time.Duration {
-	if s.answered.Load() || time.Since(s.begun) > steadyAfter {
-		p.quick = 0
-		p.backoff.Reset()
-	}
-	if p.quick++; p.quick <= quickRestarts {
-		return 0
-	}
-	return p.backoff.NextBackOff()
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 )
 
@@ -59,8 +60,8 @@ func (c *Client) listChanged() {
 
 // relist reads the list; on failure it returns when to try again.
 func (c *Client) relist(ctx context.Context, s *session) <-chan time.Time {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.ListTimeout)
-	defer cancel()
+	ctx, stop := whileUp(ctx, s, c.cfg.ListTimeout)
+	defer stop()
 	tools, warning, err := s.list(ctx, c.cfg.MaxMessage)
 	if err != nil {
 		c.listFailed(s, err)
@@ -73,6 +74,20 @@ func (c *Client) relist(ctx context.Context, s *session) <-chan time.Time {
 		c.cfg.OnChange()
 	}
 	return nil
+}
+
+// whileUp is a context that ends with the connection as well.
+func whileUp(ctx context.Context, s *session, bound time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.link.lost():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { cancel(); watch.Wait() }
 }
 
 // listFailed keeps the last list. A lost link is no fault of the list.
