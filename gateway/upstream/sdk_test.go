@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/gateway/upstream"
-	"net/http"
 )
 
 const sdkEnv = "HOLM_SDK_SERVER"
@@ -30,8 +30,8 @@ type greeting struct {
 	Name string `json:"name"`
 }
 
-func newSDKServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
+func newSDKServer(versions ...string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: versions})
 	mcp.AddTool(s, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello " + in.Name}}}, nil, nil
 	})
@@ -61,9 +61,9 @@ func TestSDKServerOverStdio(t *testing.T) {
 	checkSDK(t, upstream.Server{Name: "sdk", Command: []string{self}, Env: map[string]string{sdkEnv: "1"}}, "2025-11-25")
 }
 
-func serveSDK(t *testing.T, opts *mcp.StreamableHTTPOptions) string {
+func serveSDK(t *testing.T, opts *mcp.StreamableHTTPOptions, versions ...string) string {
 	t.Helper()
-	sdk := newSDKServer()
+	sdk := newSDKServer(versions...)
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return sdk }, opts))
 	t.Cleanup(web.Close)
 	return web.URL
@@ -79,4 +79,9 @@ func TestSDKServerOverHTTPWithJSONAnswers(t *testing.T) {
 
 func TestSDKServerWithoutSessions(t *testing.T) {
 	checkSDK(t, upstream.Server{Name: "sdk", URL: serveSDK(t, &mcp.StreamableHTTPOptions{Stateless: true})}, "2025-11-25")
+}
+
+func TestSDKServerOfTheModernProtocolOnly(t *testing.T) {
+	url := serveSDK(t, &mcp.StreamableHTTPOptions{Stateless: true}, "2026-07-28")
+	checkSDK(t, upstream.Server{Name: "sdk", URL: url}, "2026-07-28")
 }
