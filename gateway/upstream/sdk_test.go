@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,4 +85,21 @@ func TestSDKServerWithoutSessions(t *testing.T) {
 func TestSDKServerOfTheModernProtocolOnly(t *testing.T) {
 	url := serveSDK(t, &mcp.StreamableHTTPOptions{Stateless: true}, "2026-07-28")
 	checkSDK(t, upstream.Server{Name: "sdk", URL: url}, "2026-07-28")
+}
+
+// Protocol 2025-11-25 lets a server end a stream and be asked for the rest.
+func TestSDKServerThatClosesTheStreamOfACall(t *testing.T) {
+	sdk := newSDKServer()
+	mcp.AddTool(sdk, &mcp.Tool{Name: "poll"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		req.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "after the break"}}}, nil, nil
+	})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return sdk }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}))
+	defer web.Close()
+	c, stop := start(t, upstream.Server{Name: "sdk", URL: web.URL}, quickConfig())
+	defer stop()
+	if got := mustCall(t, c, "poll", `{}`); !strings.Contains(got, "after the break") {
+		t.Errorf("got %s", got)
+	}
 }
