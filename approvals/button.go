@@ -104,7 +104,8 @@ var errButton = fault.New(fault.NotFound, "unknown_button", "this button is not 
 // caller to compare.
 func FindButton(ctx context.Context, q db.Queryer, k *secret.Keeper, token string) (Button, error) {
 	raw, err := buttonText.DecodeString(token)
-	if err != nil || len(raw) != buttonSize {
+	// The decoder overlooks line breaks; the token's own length does not.
+	if err != nil || len(raw) != buttonSize || len(token) != buttonText.EncodedLen(buttonSize) {
 		return Button{}, errButton
 	}
 	b, err := readButton(ctx, q, raw[:buttonIDSize])

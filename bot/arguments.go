@@ -52,7 +52,7 @@ const (
 	// remark is about what a channel adds to a value that was cut.
 	remark = len(" … 1234567 more characters")
 	// shortArg is what is shown of each value when not all have room.
-	shortArg = 40
+	shortArg = 20
 	// aroundArg is what a channel sets around name and value.
 	aroundArg = len(": ") + len("\n")
 	// spare is for the line that counts missing arguments, and what channels

@@ -39,6 +39,7 @@ type Config struct {
 type Bot struct {
 	Config
 	channels map[string]Channel
+	turns    *turns
 
 	mu     sync.Mutex
 	failed map[string]error // by namespace, channels whose Run gave up
@@ -54,7 +55,7 @@ func New(c Config) (*Bot, error) {
 	case c.Agent == "":
 		return nil, errors.New("bot: Agent is required")
 	}
-	b := &Bot{Config: c, channels: map[string]Channel{}, failed: map[string]error{}}
+	b := &Bot{Config: c, channels: map[string]Channel{}, turns: newTurns(c.Pool), failed: map[string]error{}}
 	for _, ch := range c.Channels {
 		if b.channels[ch.Namespace()] != nil {
 			return nil, fmt.Errorf("bot: two channels have the namespace %q", ch.Namespace())
@@ -64,9 +65,8 @@ func New(c Config) (*Bot, error) {
 	return b, nil
 }
 
-// AddWorkers registers the workers of all jobs in approvals.CardQueue. Give the
-// queue at most half as many workers as the pool has connections: each keeps
-// one while it talks to a platform.
+// AddWorkers registers the workers of all jobs in approvals.CardQueue. Only
+// processes that have the channels may work that queue.
 func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &inboxWorker{bot: b})
 	river.AddWorker(workers, &deliverWorker{bot: b})

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"strings"
 
 	"holm/approvals"
 	"holm/policy"
@@ -11,12 +12,18 @@ import (
 func closedNotes(r approvals.Request) []string {
 	notes := []string{sentence(ending(r))}
 	if r.Reason != nil {
-		notes = append(notes, "Reason: “"+oneLine(*r.Reason, maxText)+"”")
+		notes = append(notes, "Reason: "+quoted(*r.Reason))
 	}
 	if r.Status == approvals.Approved {
 		notes = append(notes, execution(r))
 	}
 	return notes
+}
+
+// quoted is a text of somebody else between quotation marks that it cannot
+// close.
+func quoted(s string) string {
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(oneLine(s, maxText)) + "”"
 }
 
 // ending is the end of the question in words, without a full stop.

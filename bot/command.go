@@ -94,6 +94,8 @@ func (b *Bot) command(ctx context.Context, ch Channel, ev Event, who person) (st
 	switch verb {
 	case "link":
 		return "Send: link TOKEN, with the token of an invitation.", nil
+	case "start":
+		return b.start(ctx, who)
 	case "whoami":
 		return whoami(who), nil
 	case "pending", "approve", "reject":

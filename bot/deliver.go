@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/db"
+	"holm/internal/identity"
+	"holm/policy"
 )
 
 // deliverWorker works approvals.DeliverArgs: it sends a card once. Only a
@@ -31,38 +33,56 @@ func (w *deliverWorker) NextRetry(job *river.Job[approvals.DeliverArgs]) time.Ti
 // Work sends the card, for as long as its request is open.
 func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.DeliverArgs]) error {
 	b := w.bot
-	return b.alone(ctx, job.Args.DeliveryID, func(conn *pgxpool.Conn) error {
-		d, r, ok, err := readDelivery(ctx, conn, job.Args.DeliveryID)
+	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
+		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
 		if err != nil || !ok || d.State != stateQueued {
 			return err
 		}
-		if r.Status != approvals.Pending {
-			return undelivered(ctx, conn, d, stateSkipped, nil)
+		wanted, err := b.isWanted(ctx, d, r)
+		if err != nil {
+			return err
+		}
+		if !wanted {
+			return b.undelivered(ctx, d, stateSkipped, nil)
 		}
 		ch := b.channels[d.Channel]
 		if ch == nil {
-			return undelivered(ctx, conn, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
+			return b.undelivered(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		card, hash := b.render(ch, d, r)
 		ref, err := ch.Send(ctx, Recipient{Identity: d.Identity}, card)
 		switch {
 		case err == nil:
 			// The card is out: a shutdown must not lose where.
-			return b.sent(context.WithoutCancel(ctx), conn, d, r, ref, hash)
+			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			return undelivered(ctx, conn, d, stateUnreachable, err)
+			return b.undelivered(ctx, d, stateUnreachable, err)
 		}
-		if failed := undelivered(context.WithoutCancel(ctx), conn, d, stateQueued, err); failed != nil {
+		if failed := b.undelivered(context.WithoutCancel(ctx), d, stateQueued, err); failed != nil {
 			return failed
 		}
 		return again(job, fmt.Errorf("send card: %w", err))
 	})
 }
 
+// isWanted tells whether the question is still open and its recipient still an
+// owner, whom the arguments may be shown to.
+func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bool, error) {
+	if r.Status != approvals.Pending {
+		return false, nil
+	}
+	user, known, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: d.Channel, Identity: d.Identity})
+	if err != nil || !known {
+		return false, err
+	}
+	role, err := identity.RoleOf(ctx, b.Pool, r.AgentID, user.ID)
+	return role == policy.Owner, err
+}
+
 // sent notes where the card is and what it shows. Should the request have
 // moved on meanwhile, an edit is queued with it.
-func (b *Bot) sent(ctx context.Context, conn *pgxpool.Conn, d delivery, r approvals.Request, ref MessageRef, hash string) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref MessageRef, hash string) error {
+	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		var version int
 		err := tx.QueryRow(ctx, `
 			UPDATE card_deliveries d
@@ -108,12 +128,12 @@ func (b *Bot) queue(ctx context.Context, tx pgx.Tx, jobs ...river.JobArgs) error
 
 // undelivered notes the state of a card that could not be brought to its
 // recipient, and why.
-func undelivered(ctx context.Context, conn *pgxpool.Conn, d delivery, state string, why error) error {
+func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why error) error {
 	reason, tried := "", 0
 	if why != nil {
 		reason, tried = why.Error(), 1
 	}
-	_, err := conn.Exec(ctx, `
+	_, err := b.Pool.Exec(ctx, `
 		UPDATE card_deliveries
 		SET state = $2,
 		    attempts = attempts + $3,
@@ -123,4 +143,31 @@ func undelivered(ctx context.Context, conn *pgxpool.Conn, d delivery, state stri
 		return fmt.Errorf("note undelivered card: %w", err)
 	}
 	return nil
+}
+
+// deliverAgain queues the cards of open requests that did not reach an
+// address: its person has just shown that they can be reached now.
+func (b *Bot) deliverAgain(ctx context.Context, tx pgx.Tx, a identity.Address) error {
+	rows, err := tx.Query(ctx, `
+		UPDATE card_deliveries d
+		SET state = 'queued'
+		FROM approval_requests r
+		WHERE d.channel = $1
+		  AND d.identity = $2
+		  AND d.state IN ('unreachable', 'skipped')
+		  AND r.id = d.request_id
+		  AND r.status = 'pending'
+		RETURNING d.id`, a.Channel, a.Identity)
+	if err != nil {
+		return fmt.Errorf("find undelivered cards: %w", err)
+	}
+	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (river.JobArgs, error) {
+		var args approvals.DeliverArgs
+		err := row.Scan(&args.DeliveryID)
+		return args, err
+	})
+	if err != nil {
+		return fmt.Errorf("find undelivered cards: %w", err)
+	}
+	return b.queue(ctx, tx, jobs...)
 }

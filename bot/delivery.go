@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
@@ -79,46 +78,9 @@ func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string)
 	return card, hex.EncodeToString(sum[:])
 }
 
-// cardLock sets the advisory locks of cards apart from others.
-const cardLock = 0x63617264 // "card"
-
-// busyPause is how soon a job looks again at a card that another one works on.
-const busyPause = 200 * time.Millisecond
-
-// alone runs do while no other job, in any process, sends or edits the card:
-// an older state can never overwrite a newer one. A card that is being worked
-// on is looked at again soon. The lock belongs to the session, not to a
-// transaction, which would stay open while a platform answers.
-func (b *Bot) alone(ctx context.Context, deliveryID string, do func(*pgxpool.Conn) error) error {
-	conn, err := b.Pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("take turns for a card: %w", err)
-	}
-	defer conn.Release()
-	var mine bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtextextended($1, $2))`, deliveryID, cardLock).Scan(&mine); err != nil {
-		return fmt.Errorf("take turns for a card: %w", err)
-	}
-	if !mine {
-		return river.JobSnooze(busyPause)
-	}
-	defer unlock(ctx, conn, deliveryID)
-	return do(conn)
-}
-
-// unlock gives the lock back; a connection that fails to is closed, which
-// does.
-func unlock(ctx context.Context, conn *pgxpool.Conn, deliveryID string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_, err := conn.Exec(ctx, `SELECT pg_advisory_unlock(hashtextextended($1, $2))`, deliveryID, cardLock)
-	if err != nil {
-		_ = conn.Conn().Close(ctx)
-	}
-}
-
-// patience bounds the work on one message, with the channel's own pacing.
-const patience = 2 * time.Minute
+// patience bounds the work on one message, with the channel's own pacing; it
+// stays below the time after which River takes a job for stuck.
+const patience = 90 * time.Second
 
 // retryAt is when a job that failed comes again: after a second, then twice as
 // long each time, at most a minute.

@@ -79,6 +79,9 @@ func (w *inboxWorker) NextRetry(job *river.Job[inboxArgs]) time.Time {
 	return time.Now().Add(time.Second << max(job.Attempt-1, 0) / 2)
 }
 
+// Timeout implements river.Worker.
+func (w *inboxWorker) Timeout(*river.Job[inboxArgs]) time.Duration { return patience }
+
 // Work handles the event, unless that was done before. After the last attempt
 // the event is given up, so that a poisonous one blocks nothing.
 func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error {

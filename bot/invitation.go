@@ -27,7 +27,10 @@ func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (s
 		if m.Role != policy.Owner {
 			return nil
 		}
-		return b.Approvals.DeliverOpen(ctx, tx, m.AgentID)
+		if err := b.Approvals.DeliverOpen(ctx, tx, m.AgentID); err != nil {
+			return err
+		}
+		return b.deliverAgain(ctx, tx, who.Address)
 	})
 	if f, ok := fault.As(err); ok && f.Kind == fault.Gone {
 		return sentence(f.Message), nil
@@ -44,4 +47,14 @@ func greeting(m identity.Membership) string {
 		return fmt.Sprintf("You are now %s of agent %s. I tell you here how your requests are decided. Send help for what you can do.", m.Role, m.AgentID)
 	}
 	return fmt.Sprintf("You are now owner of agent %s. When one of its calls needs approval, I ask you here. Send help for what you can do.", m.AgentID)
+}
+
+// start greets a person who opened the chat anew, and sends what could not be
+// sent while it was closed.
+func (b *Bot) start(ctx context.Context, who person) (string, error) {
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.deliverAgain(ctx, tx, who.Address) })
+	if err != nil {
+		return "", err
+	}
+	return whoami(who) + "\n\n" + b.help(who), nil
 }

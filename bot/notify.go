@@ -83,7 +83,7 @@ func news(r approvals.Request, version int) string {
 		text = about + " " + ending(r) + "."
 	}
 	if r.Reason != nil {
-		text += " Reason: “" + oneLine(*r.Reason, maxText) + "”"
+		text += " Reason: " + quoted(*r.Reason)
 	}
 	return text
 }

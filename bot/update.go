@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
@@ -31,26 +30,26 @@ func (w *updateWorker) NextRetry(job *river.Job[approvals.UpdateCardArgs]) time.
 // shows the state of that moment, or skips it.
 func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.UpdateCardArgs]) error {
 	b := w.bot
-	return b.alone(ctx, job.Args.DeliveryID, func(conn *pgxpool.Conn) error {
-		d, r, ok, err := readDelivery(ctx, conn, job.Args.DeliveryID)
+	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
+		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
 		if err != nil || !ok || d.State != stateSent {
 			return err
 		}
 		ch := b.channels[d.Channel]
 		if ch == nil {
 			// The card stays behind: it is repaired once the channel is back.
-			return undelivered(ctx, conn, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))
+			return b.undelivered(ctx, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		card, hash := b.render(ch, d, r)
 		if hash == d.ShownHash {
-			return shows(ctx, conn, d, r, hash, nil)
+			return b.shows(ctx, d, r, hash, nil)
 		}
 		err = ch.Update(ctx, d.ref(), card)
 		if err == nil {
-			return shows(context.WithoutCancel(ctx), conn, d, r, hash, nil)
+			return b.shows(context.WithoutCancel(ctx), d, r, hash, nil)
 		}
 		if errors.Is(err, ErrGone) || errors.Is(err, ErrUnreachable) {
-			return shows(ctx, conn, d, r, hash, err)
+			return b.shows(ctx, d, r, hash, err)
 		}
 		return again(job, fmt.Errorf("edit card: %w", err))
 	})
@@ -58,12 +57,12 @@ func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.Update
 
 // shows notes the state that a card is at. A card that cannot be edited counts
 // as edited, with the reason: nothing further can be done for it.
-func shows(ctx context.Context, conn *pgxpool.Conn, d delivery, r approvals.Request, hash string, why error) error {
+func (b *Bot) shows(ctx context.Context, d delivery, r approvals.Request, hash string, why error) error {
 	reason := ""
 	if why != nil {
 		reason = why.Error()
 	}
-	_, err := conn.Exec(ctx, `
+	_, err := b.Pool.Exec(ctx, `
 		UPDATE card_deliveries
 		SET shown_version = $2,
 		    shown_hash = $3,

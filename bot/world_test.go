@@ -182,7 +182,7 @@ func (w *world) see(what string, seen func() bool) {
 		w.chat.mu.Lock()
 		defer w.chat.mu.Unlock()
 		for _, m := range w.chat.messages {
-			w.t.Logf("message at %s: %+v", m.to.Identity, m.card)
+			w.t.Logf("message at %s: %.200q", m.to.Identity, m.card.Head)
 		}
 		w.t.Logf("answers: %+v", w.chat.answers)
 		w.t.Fatalf("never seen: %s", what)
@@ -317,4 +317,29 @@ func contains(t *testing.T, text string, parts ...string) {
 			t.Errorf("want %q in %q", part, text)
 		}
 	}
+}
+
+// startTwin runs a second process's bot with the same channel and jobs.
+func (w *world) startTwin() {
+	w.t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	twin := must(bot.New(bot.Config{
+		Pool: w.pool, Hub: w.bot.Hub, Approvals: w.svc, Keeper: w.keeper, Jobs: w.bot.Jobs,
+		Channels: []bot.Channel{w.chat}, Agent: "main", Log: log,
+	}))
+	workers := river.NewWorkers()
+	twin.AddWorkers(workers)
+	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
+		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
+		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
+		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}},
+	}))
+	if err := client.Start(w.ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := client.StopAndCancel(context.Background()); err != nil {
+			w.t.Errorf("stop jobs: %v", err)
+		}
+	})
 }
