@@ -1,0 +1,3 @@
+// Package archtest holds the rules of the code base that a compiler does not
+// know, as tests. It has no code of its own.
+package archtest
