@@ -133,6 +133,7 @@ func TestSecretsStayInside(t *testing.T) {
 	s.fake.Inject(slackfake.Fault{Method: "apps.connections.open", Status: 200, HTML: ticket})
 	s.fake.Inject(slackfake.Fault{Method: "apps.connections.open", Status: 200, HTML: strings.Replace(ticket, "ws:", "%zz:", 1)})
 	s.fake.Inject(slackfake.Fault{Method: "apps.connections.open", Code: "bad token " + app.AppToken})
+	s.fake.Inject(slackfake.Fault{Method: "apps.connections.open", Code: "xoxp-1-sesame at wss://x.example/?ticket=sesame"})
 	s.fake.Inject(slackfake.Fault{Method: "apps.connections.open", Code: "token_revoked"})
 	err := s.Run(t.Context(), s.inbox)
 	if !errors.Is(err, bot.ErrSetup) {
@@ -164,7 +165,7 @@ func TestStoredPayloadsHoldNoSecrets(t *testing.T) {
 	ann.Click("Reject").Acked()
 	ann.Slash("help").Acked()
 	s.inbox.wait(t, s.Channel, 2)
-	for id, payload := range s.inbox.stored {
+	for id, payload := range s.inbox.payloads() {
 		if strings.Contains(string(payload), "verification-token") || strings.Contains(string(payload), "/response/") {
 			t.Errorf("the stored payload %s holds a secret: %s", id, payload)
 		}

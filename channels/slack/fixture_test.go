@@ -5,18 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"holm/bot"
 	"holm/channels/slack"
 	"holm/internal/testkit/slackfake"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // inbox keeps payloads in memory. before runs at the start of each Store and
 // may refuse it.
@@ -33,8 +30,11 @@ func newInbox() *inbox {
 }
 
 func (in *inbox) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
-	if in.before != nil {
-		if err := in.before(ctx, eventID); err != nil {
+	in.mu.Lock()
+	before := in.before
+	in.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, eventID); err != nil {
 			return err
 		}
 	}
@@ -49,6 +49,20 @@ func (in *inbox) Store(ctx context.Context, namespace, eventID string, payload j
 }
 
 func (in *inbox) LastID(context.Context, string) (int64, error) { return 0, nil }
+
+// beforeStore sets what runs at the start of each Store.
+func (in *inbox) beforeStore(f func(ctx context.Context, eventID string) error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.before = f
+}
+
+// payloads are copies of what is stored.
+func (in *inbox) payloads() map[string]json.RawMessage {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return maps.Clone(in.stored)
+}
 
 // events are what the stored payloads mean, those that concern nobody left out.
 func (in *inbox) events(t *testing.T, c *slack.Channel) []bot.Event {
@@ -144,16 +158,23 @@ func (s *setup) run(t *testing.T) {
 	go func() { ended <- s.Run(ctx, s.inbox) }()
 	t.Cleanup(func() {
 		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("Run ended with %v", err)
-			}
-		case <-time.After(5 * time.Second):
-			t.Error("Run did not end with its context")
+		if err := end(t, ended); err != nil {
+			t.Errorf("Run ended with %v", err)
 		}
 	})
 	s.fake.WaitSockets(0, 1)
+}
+
+// end is what Run returned, which must come soon.
+func end(t *testing.T, ended <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(10 * time.Second):
+		t.Error("Run did not end")
+		return nil
+	}
 }
 
 // card is a small card with two buttons.

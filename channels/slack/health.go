@@ -76,3 +76,12 @@ func (l *link) failed(err error) {
 	defer l.mu.Unlock()
 	l.problem = err.Error()
 }
+
+// recovered ends the problem that failed noted.
+func (l *link) recovered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.up {
+		l.problem = ""
+	}
+}

@@ -42,12 +42,21 @@ func (k *keeper) keep(e envelope, then func()) {
 	k.stores.Go(func() {
 		defer func() { <-k.slots }()
 		if err := k.store(e); err != nil {
-			k.channel.link.failed(errors.New("an event could not be stored"))
-			k.channel.log.Error("slack event not stored, so not acknowledged", "event_id", e.id, "error", err)
+			k.refused(e, err)
 			return
 		}
+		k.channel.link.recovered()
 		then()
 	})
+}
+
+// refused reports a store that failed, unless it was the end of Run.
+func (k *keeper) refused(e envelope, err error) {
+	if k.ctx.Err() != nil {
+		return
+	}
+	k.channel.link.failed(errors.New("an event could not be stored"))
+	k.channel.log.Error("slack event not stored, so not acknowledged", "event_id", e.id, "error", err)
 }
 
 func (k *keeper) store(e envelope) error {

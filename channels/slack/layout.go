@@ -1,8 +1,6 @@
 package slack
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -99,53 +97,6 @@ func lineEnd(runes []rune, n int) int {
 	return n
 }
 
-func factLines(facts []bot.Fact) []string {
-	values := make([]string, len(facts))
-	for i, f := range facts {
-		values[i] = f.Value
-	}
-	size := share(values, factsBudget-labelBudget, valueBudget)
-	lines := make([]string, len(facts))
-	for i, f := range facts {
-		value := clip(f.Value, size, 0)
-		if f.Quote {
-			value = "“" + value + "”"
-		}
-		lines[i] = labelled(f.Label, value)
-	}
-	return lines
-}
-
-// argLines is one line for each argument. A value that does not fit is cut
-// further, and the line tells all that is missing.
-func argLines(args []bot.Arg, most int) []string {
-	values := make([]string, len(args))
-	for i, a := range args {
-		values[i] = a.Value
-	}
-	size := share(values, argsBudget-labelBudget, most)
-	lines := make([]string, len(args))
-	for i, a := range args {
-		lines[i] = labelled(a.Name, clip(values[i], size, a.Cut))
-	}
-	return lines
-}
-
-func labelled(label, value string) string {
-	return clip(strings.ReplaceAll(label, "\n", "↵"), labelBudget, 0) + ": " + value
-}
-
-func noteLines(notes []string) []string {
-	size := share(notes, notesBudget, sectionBudget)
-	var lines []string
-	for _, note := range notes {
-		if strings.TrimSpace(note) != "" {
-			lines = append(lines, clip(note, size, 0))
-		}
-	}
-	return lines
-}
-
 // argBlocks gives each argument a block of its own, or a field of a block when
 // there are more arguments than room.
 func argBlocks(args []bot.Arg, room int) []slackgo.Block {
@@ -179,33 +130,6 @@ func contexts(lines []string) []slackgo.Block {
 		blocks = append(blocks, slackgo.NewContextBlock("", elements...))
 	}
 	return blocks
-}
-
-// actions is one block for each row of buttons. An action_id names the place
-// of a button on its card; the value alone says what it does.
-func actions(rows [][]bot.Button) []slackgo.Block {
-	var blocks []slackgo.Block
-	n := 0
-	for _, row := range rows {
-		var elements []slackgo.BlockElement
-		for _, b := range row {
-			elements = append(elements, button(fmt.Sprintf("holm_%d", n), b))
-			n++
-		}
-		for group := range slices.Chunk(elements, actionsLimit) {
-			blocks = append(blocks, slackgo.NewActionBlock("", group...))
-		}
-	}
-	return blocks
-}
-
-func button(id string, b bot.Button) *slackgo.ButtonBlockElement {
-	label := []rune(first(cmp.Or(b.Label, "…"), buttonLimit))
-	if n := fitting(label, buttonLimit-1); n < len(label) {
-		label = append(label[:n:n], '…')
-	}
-	return slackgo.NewButtonBlockElement(id, b.Token, plainText(bot.VisibleLine(string(label)))).
-		WithStyle(slackgo.Style(b.Style))
 }
 
 func section(text string) slackgo.Block {

@@ -102,7 +102,7 @@ func TestTransientFailuresHaveNoKind(t *testing.T) {
 	faults := map[string]slackfake.Fault{
 		"HTML":        {Status: 502, HTML: "<html>bad gateway</html>"},
 		"page as 200": {Status: 200, HTML: "<html>maintenance</html>"},
-		"hang-up":     {},
+		"hang-up":     {Drop: true},
 		"half":        {Truncate: true},
 		"own trouble": {Code: "internal_error"},
 		"429 unnamed": {Status: 429},
@@ -183,8 +183,12 @@ func TestRefusedLayoutIsSentPlain(t *testing.T) {
 
 func TestSomebodyOfAnotherWorkspace(t *testing.T) {
 	s := idle(t, slackfake.Options{Apps: []slackfake.App{{Team: "T0ONE"}, {Team: "T0TWO"}}})
-	eve := s.fake.PersonOf(1, "eve")
-	for _, identity := range []string{eve.Identity(), "T0ONE/" + eve.ID(), "T0ONE", "", "T0ONE/", "/U1", "E0ORG/" + eve.ID(), "T0ONE/D01"} {
+	ann, eve := s.fake.Person("ann"), s.fake.PersonOf(1, "eve")
+	strangers := []string{
+		eve.Identity(), "T0ONE/" + eve.ID(), "T0TWO/" + ann.ID(), // the last one's user id is known here
+		ann.ID(), "", "T0ONE/", "/" + ann.ID(), "E0ORG/" + ann.ID(), "T0ONE/D01", "T0ONE/" + ann.ID() + "/x",
+	}
+	for _, identity := range strangers {
 		_, err := s.Send(t.Context(), bot.Recipient{Identity: identity}, card())
 		if !errors.Is(err, bot.ErrUnreachable) {
 			t.Errorf("Send to %q: %v", identity, err)

@@ -72,8 +72,9 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// serve runs the socket; it returns nil when Slack asked for a new one. What
-// was received but not handled by then is handed to the keeper all the same.
+// serve runs the socket until it ends; it returns nil when there was one and
+// it is over. slack-go reports all that came through a socket before it begins
+// the next, so nothing received is left behind.
 func (s *session) serve(ctx context.Context) error {
 	socket, hangUp := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -81,7 +82,6 @@ func (s *session) serve(ctx context.Context) error {
 	err := s.events(socket, ended)
 	hangUp()
 	<-ended
-	s.drain(socket)
 	return err
 }
 
@@ -113,18 +113,6 @@ func (s *session) handle(socket context.Context, ev socketmode.Event) (over bool
 	}
 	s.receive(socket, ev)
 	return false, nil
-}
-
-// drain takes in what was read from the socket before it ended.
-func (s *session) drain(socket context.Context) {
-	for {
-		select {
-		case ev := <-s.client.Events:
-			s.receive(socket, ev)
-		default:
-			return
-		}
-	}
 }
 
 // receive has an envelope stored and acknowledges it after that. An

@@ -100,6 +100,9 @@ func (s *Server) update(a *app, p map[string]string) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.editsClosed {
+		return nil, refuse("edit_window_closed")
+	}
 	what, err := s.content(p)
 	if err != nil {
 		return nil, err

@@ -29,12 +29,12 @@ func (s *Server) sendMessageEvent(a *app, c *conversation, m *Message) *Sent {
 }
 
 // sendChangedEvent tells the app of an edit in its direct chat.
-func (s *Server) sendChangedEvent(a *app, c *conversation, m *Message) {
+func (s *Server) sendChangedEvent(a *app, c *conversation, m *Message) *Sent {
 	id, payload := s.callback(a, answer{
 		"type": "message", "subtype": "message_changed", "hidden": true, "channel": c.id, "channel_type": "im",
 		"ts": s.stamp(), "event_ts": m.TS, "message": s.wire(m), "previous_message": s.wire(m),
 	})
-	s.send(a, EventsAPI, "the edit of a message", id, payload)
+	return s.send(a, EventsAPI, "the edit of a message", id, payload)
 }
 
 // mentionEvent tells the app that somebody spoke to it in a channel.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Fault is a wrong answer to some calls of the Web API. The first fault that
-// matches wins. A fault that names no kind of answer hangs up.
+// Fault is a wrong or late answer to some calls of the Web API. The first
+// fault that matches wins.
 type Fault struct {
 	// Method is the method's name; empty for all.
 	Method string
@@ -20,19 +20,25 @@ type Fault struct {
 	After, Times int
 	// Code answers 200 with "ok": false and this error.
 	Code string
-	// Status answers with this HTTP status; 429 with RetryAfter.
+	// Status answers with this HTTP status and HTML as its body.
 	Status int
-	// RetryAfter is sent in whole seconds with a 429, which it implies. A 429
-	// without it carries no header.
+	HTML   string
+	// RetryAfter answers 429 with that header, in whole seconds.
 	RetryAfter time.Duration
-	// HTML is the body of a Status answer.
-	HTML string
-	// Delay holds the answer back.
-	Delay time.Duration
 	// Truncate breaks a JSON answer off in its middle.
 	Truncate bool
-	// PerformFirst does what was asked and then spoils the answer.
+	// Drop hangs up without an answer.
+	Drop bool
+	// Delay holds the answer back; alone it delays the right answer.
+	Delay time.Duration
+	// PerformFirst does what was asked and then spoils the answer, by Drop when
+	// nothing else is said.
 	PerformFirst bool
+}
+
+// onlyLate is true for a fault that leaves the answer as it is.
+func (f *Fault) onlyLate() bool {
+	return f.Code == "" && f.Status == 0 && f.RetryAfter == 0 && !f.Truncate && !f.Drop && !f.PerformFirst
 }
 
 // Inject adds a fault.
@@ -64,14 +70,21 @@ func (s *Server) matchFault(method string, params map[string]string) *Fault {
 	return nil
 }
 
-// answer spoils one response; done ends a delay.
-func (f *Fault) answer(w http.ResponseWriter, done <-chan struct{}) {
-	if f.Delay > 0 {
-		select {
-		case <-time.After(f.Delay):
-		case <-done:
-		}
+// wait is the fault's delay, which done ends.
+func (f *Fault) wait(done <-chan struct{}) {
+	if f.Delay <= 0 {
+		return
 	}
+	timer := time.NewTimer(f.Delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-done:
+	}
+}
+
+// spoil writes the wrong answer.
+func (f *Fault) spoil(w http.ResponseWriter) {
 	switch {
 	case f.RetryAfter > 0:
 		w.Header().Set("Retry-After", strconv.Itoa(int(f.RetryAfter/time.Second)))

@@ -60,6 +60,34 @@ func (p *Person) DM(text string) *Sent {
 	return s.sendMessageEvent(p.app, c, s.typed(p, c, text, ""))
 }
 
+// EditDM changes what the person typed last into the direct chat.
+func (p *Person) EditDM(text string) *Sent {
+	s := p.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.direct(p.app, p.user)
+	for _, m := range slices.Backward(c.messages) {
+		if m.User == p.user.id && !m.Deleted {
+			m.Text = text
+			return s.sendChangedEvent(p.app, c, m)
+		}
+	}
+	s.t.Errorf("slackfake: %s has typed nothing to edit", p.user.name)
+	return nil
+}
+
+// OpenHome opens the app's own page.
+func (p *Person) OpenHome() *Sent {
+	s := p.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, payload := s.callback(p.app, answer{
+		"type": "app_home_opened", "user": p.user.id, "channel": s.direct(p.app, p.user).id, "tab": "home",
+		"event_ts": s.stamp(),
+	})
+	return s.send(p.app, EventsAPI, "the opening of the home page", id, payload)
+}
+
 // Mention types text into channel, with the app's name before it.
 func (p *Person) Mention(channel, text string) *Sent {
 	return p.mention(channel, "", text)
@@ -109,54 +137,4 @@ func (p *Person) Slash(text string) *Sent {
 // trigger is a trigger_id, "n.n.hex".
 func (s *Server) trigger() string {
 	return fmt.Sprintf("%d.%d.%s", 1_000_000_000+s.next(), 2_000_000_000+s.next(), hexID(32))
-}
-
-// Channel makes a channel in the workspace of app n with these members; the
-// app's bot is one of them.
-func (s *Server) Channel(n int, name string, members ...*Person) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.apps[n]
-	c := &conversation{id: fmt.Sprintf("C0%06d", s.next()), team: a.Team, name: name, members: []string{a.BotUser}}
-	for _, p := range members {
-		c.members = append(c.members, p.user.id)
-	}
-	s.conversations[c.id] = c
-	return c.id
-}
-
-// Archive archives a channel.
-func (s *Server) Archive(channel string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conversations[channel].archived = true
-}
-
-// RemoveBot takes app n's bot out of a channel.
-func (s *Server) RemoveBot(n int, channel string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.conversations[channel]
-	c.members = slices.DeleteFunc(c.members, func(id string) bool { return id == s.apps[n].BotUser })
-}
-
-// DisableMessagesTab stops app n's direct chats, as its settings can.
-func (s *Server) DisableMessagesTab(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apps[n].tabDisabled = true
-}
-
-// RevokeBotToken ends app n's bot token. Open sockets stay.
-func (s *Server) RevokeBotToken(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apps[n].botRevoked = true
-}
-
-// RevokeAppToken ends app n's app-level token. Open sockets stay.
-func (s *Server) RevokeAppToken(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apps[n].appRevoked = true
 }

@@ -11,13 +11,13 @@ package slackfake
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // T is the part of testing.TB that the server reports to.
@@ -40,6 +40,8 @@ type Options struct {
 	// RetryDelays are the waits before the attempts 1, 2 and 3 of an event that
 	// was not acknowledged: at once, 1 min and 5 min by default.
 	RetryDelays []time.Duration
+	// RateLimits turns Slack's rate limits on.
+	RateLimits bool
 	// Clock dates messages, tickets and response addresses; time.Now by default.
 	Clock func() time.Time
 }
@@ -80,6 +82,8 @@ type Server struct {
 	sents         []*Sent
 	faults        []*Fault
 	timers        map[*time.Timer]struct{}
+	buckets       map[string]*rate.Limiter
+	editsClosed   bool
 	serial        int
 	lastTS        time.Time
 }
@@ -108,6 +112,7 @@ func New(t T, opts Options) *Server {
 		responses:     make(map[string]*response),
 		ephemerals:    make(map[string][]Message),
 		timers:        make(map[*time.Timer]struct{}),
+		buckets:       make(map[string]*rate.Limiter),
 	}
 	for _, a := range s.opts.Apps {
 		s.install(a)
@@ -187,68 +192,3 @@ func (s *Server) Close() {
 }
 
 func (s *Server) now() time.Time { return s.opts.Clock() }
-
-// notify wakes everybody who waits; the caller holds mu.
-func (s *Server) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// after runs f with mu held when d has passed, unless the server was closed.
-// The caller holds mu.
-func (s *Server) after(d time.Duration, f func()) {
-	if s.closed {
-		return
-	}
-	s.work.Add(1)
-	var timer *time.Timer
-	timer = time.AfterFunc(d, func() {
-		defer s.work.Done()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.timers, timer)
-		if !s.closed {
-			f()
-		}
-	})
-	s.timers[timer] = struct{}{}
-}
-
-// patience is how long a test waits for something before it has failed.
-const patience = 15 * time.Second
-
-// await blocks until cond holds, which is asked with mu held, and fails the
-// test when it never does.
-func (s *Server) await(what string, cond func() bool) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for {
-		s.mu.Lock()
-		ok, changed := cond(), s.changed
-		s.mu.Unlock()
-		if ok {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			s.t.Fatalf("slackfake: waited %s for %s", patience, what)
-			return
-		}
-	}
-}
-
-// next numbers what must be unique; the caller holds mu.
-func (s *Server) next() int {
-	s.serial++
-	return s.serial
-}
-
-func hexID(digits int) string {
-	b := make([]byte, digits)
-	for i := range b {
-		b[i] = "0123456789abcdef"[rand.IntN(16)]
-	}
-	return string(b)
-}

@@ -1,7 +1,6 @@
 package slackfake
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -140,60 +139,6 @@ func (s *Server) muted(k *socket) bool {
 	return k.silent
 }
 
-// listen reads acknowledgements until the connection ends.
-func (s *Server) listen(k *socket) {
-	for {
-		kind, data, err := k.conn.ReadMessage()
-		if err != nil {
-			return
-		}
-		if kind != websocket.TextMessage {
-			s.t.Errorf("slackfake: a frame that is not text")
-			continue
-		}
-		s.acknowledge(k, data)
-	}
-}
-
-func (s *Server) acknowledge(k *socket, data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || k.silent || len(data) >= ackLimit {
-		return
-	}
-	var ack struct {
-		EnvelopeID string          `json:"envelope_id"`
-		Payload    json.RawMessage `json:"payload"`
-	}
-	if json.Unmarshal(data, &ack) != nil || ack.EnvelopeID == "" {
-		s.t.Errorf("slackfake: a frame that acknowledges nothing: %.200s", data)
-		return
-	}
-	d := k.pending[ack.EnvelopeID]
-	if d == nil {
-		s.unexpectedAck(k, ack.EnvelopeID)
-		return
-	}
-	if len(ack.Payload) > 0 && string(ack.Payload) != "null" && !d.acceptsPayload {
-		s.t.Errorf("slackfake: an acknowledgement of %s carries a payload, which it must not", d.Type)
-	}
-	delete(k.pending, ack.EnvelopeID)
-	s.acked(d)
-}
-
-// unexpectedAck tolerates what a well-made client may do: acknowledge twice or
-// late, or on the socket that followed.
-func (s *Server) unexpectedAck(k *socket, id string) {
-	for _, sent := range s.sents {
-		for _, d := range sent.deliveries {
-			if d.EnvelopeID == id && sent.app == k.app {
-				return
-			}
-		}
-	}
-	s.t.Errorf("slackfake: acknowledgement of the envelope %q, which was never sent", id)
-}
-
 // leave forgets a socket; what it did not acknowledge has failed.
 func (s *Server) leave(k *socket) {
 	s.mu.Lock()
@@ -207,58 +152,4 @@ func (s *Server) leave(k *socket) {
 		}
 	}
 	s.notify()
-}
-
-func goodbye(reason string) answer {
-	return answer{"type": "disconnect", "reason": reason, "debug_info": answer{"host": "applink-fake"}}
-}
-
-// Disconnect sends app n's sockets a disconnect message with reason: "warning",
-// "refresh_requested" or "link_disabled". All but a warning end the socket.
-func (s *Server) Disconnect(n int, reason string) {
-	s.eachSocket(n, func(k *socket) {
-		k.leaving = k.leaving || reason != "warning"
-		k.say(goodbye(reason))
-	})
-}
-
-// HangUp closes app n's sockets without a word.
-func (s *Server) HangUp(n int) { s.eachSocket(n, (*socket).hangUp) }
-
-// GoSilent leaves app n's sockets half open: they send nothing, not even
-// pings, and hear nothing.
-func (s *Server) GoSilent(n int) {
-	s.eachSocket(n, func(k *socket) { k.silent, k.leaving = true, true })
-}
-
-func (s *Server) eachSocket(n int, f func(*socket)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k := range s.apps[n].sockets {
-		f(k)
-	}
-}
-
-// Sockets is how many sockets app n has open.
-func (s *Server) Sockets(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.apps[n].sockets)
-}
-
-// WaitSockets waits until app n has as many sockets that may receive.
-func (s *Server) WaitSockets(n, count int) {
-	s.t.Helper()
-	s.await("sockets of the app", func() bool { return len(s.apps[n].receivers()) == count })
-}
-
-// receivers are the sockets that may get an envelope.
-func (a *app) receivers() []*socket {
-	var open []*socket
-	for k := range a.sockets {
-		if !k.leaving {
-			open = append(open, k)
-		}
-	}
-	return open
 }

@@ -3,11 +3,10 @@ package slackfake
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -72,20 +71,27 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		write(w, answer{"ok": false, "error": "invalid_form_data"})
 		return
 	}
+	if r.URL.Query().Has("token") {
+		s.t.Errorf("slackfake: %s carries its token in the address", name)
+	}
 	token := tokenOf(r, params)
 	delete(params, "token")
 	fault := s.matchFault(name, params)
-	if fault != nil && !fault.PerformFirst {
+	if fault == nil {
+		write(w, s.perform(name, r.Method, params, token))
+		return
+	}
+	fault.wait(s.done)
+	switch {
+	case fault.onlyLate():
+		write(w, s.perform(name, r.Method, params, token))
+		return
+	case fault.PerformFirst:
+		s.perform(name, r.Method, params, token)
+	default:
 		s.record(name, params, token, "fault")
-		fault.answer(w, s.done)
-		return
 	}
-	result := s.perform(name, r.Method, params, token)
-	if fault != nil {
-		fault.answer(w, s.done)
-		return
-	}
-	write(w, result)
+	fault.spoil(w)
 }
 
 // perform runs one method, all of it under one lock.
@@ -130,6 +136,9 @@ func (s *Server) run(name, verb string, params map[string]string, token string) 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.limited(a, name, params["channel"]); err != nil {
+		return nil, err
+	}
 	return m.run(s, a, params)
 }
 
@@ -148,101 +157,13 @@ func (s *Server) recordLocked(name string, params map[string]string, token, code
 	s.notify()
 }
 
-// authorize finds the app that token belongs to and checks its kind and scope.
-func (s *Server) authorize(m method, token string) (*app, error) {
-	if token == "" {
-		return nil, refuse("not_authed")
-	}
-	a, isApp := s.owner(token)
-	if a == nil {
-		return nil, refuse("invalid_auth")
-	}
-	if isApp != m.appToken {
-		return nil, refuse("not_allowed_token_type")
-	}
-	revoked, scopes := a.botRevoked, a.BotScopes
-	if isApp {
-		revoked, scopes = a.appRevoked, a.AppScopes
-	}
-	if revoked {
-		return nil, refuse("token_revoked")
-	}
-	if m.scope != "" && !slices.Contains(scopes, m.scope) {
-		return nil, &refusal{"missing_scope", answer{"needed": m.scope, "provided": strings.Join(scopes, ",")}}
-	}
-	return a, nil
-}
-
-func (s *Server) owner(token string) (a *app, isApp bool) {
-	for _, a := range s.apps {
-		switch token {
-		case a.BotToken:
-			return a, false
-		case a.AppToken:
-			return a, true
-		}
-	}
-	return nil, false
-}
-
-// tokenOf is the token of the header or, failing that, of the form.
-func tokenOf(r *http.Request, params map[string]string) string {
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return bearer
-	}
-	return params["token"]
-}
-
-// maxBody is more than any request of the methods here may need.
-const maxBody = 4 << 20
-
-func readParams(r *http.Request) (map[string]string, error) {
-	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch kind {
-	case "application/json":
-		return readJSON(r.Body)
-	case "multipart/form-data":
-		if err := r.ParseMultipartForm(maxBody); err != nil {
-			return nil, err
-		}
-	default:
-		if err := r.ParseForm(); err != nil {
-			return nil, err
-		}
-	}
-	params := make(map[string]string)
-	for key, values := range r.Form {
-		if len(values) != 1 {
-			return nil, errors.New("parameter " + key + " is given more than once")
-		}
-		params[key] = values[0]
-	}
-	return params, nil
-}
-
-// readJSON keeps values that are not strings as JSON text.
-func readJSON(body io.Reader) (map[string]string, error) {
-	data, err := io.ReadAll(body)
-	if err != nil || len(data) == 0 {
-		return map[string]string{}, err
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, err
-	}
-	params := make(map[string]string, len(fields))
-	for key, value := range fields {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		params[key] = text
-	}
-	return params, nil
-}
-
+// write sends result; a rate limit is the one refusal with a status of its own.
 func write(w http.ResponseWriter, result answer) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	if wait, ok := result["retry_after"].(int); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(wait))
+		w.WriteHeader(http.StatusTooManyRequests)
+		delete(result, "retry_after")
+	}
 	_ = json.NewEncoder(w).Encode(result)
 }

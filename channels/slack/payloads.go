@@ -1,0 +1,92 @@
+package slack
+
+import "holm/bot"
+
+// interaction is what Holm reads of an interactive payload
+// (docs.slack.dev/reference/interaction-payloads/block_actions-payload).
+type interaction struct {
+	Type string `json:"type"`
+	Team *struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	User struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		Username string `json:"username"`
+		TeamID   string `json:"team_id"`
+	} `json:"user"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Container struct {
+		ChannelID string `json:"channel_id"`
+		MessageTS string `json:"message_ts"`
+	} `json:"container"`
+	Actions []struct {
+		Type     string `json:"type"`
+		ActionID string `json:"action_id"`
+		ActionTS string `json:"action_ts"`
+		Value    string `json:"value"`
+	} `json:"actions"`
+}
+
+// team is the workspace of the person: their own where Slack tells it, which
+// differs from the payload's in an organisation and in shared channels.
+func (p interaction) team() string {
+	if p.User.TeamID == "" && p.Team != nil {
+		return p.Team.ID
+	}
+	if !isTeam(p.User.TeamID) && p.Team != nil { // an organisation's id, E…
+		return p.Team.ID
+	}
+	return p.User.TeamID
+}
+
+func (p interaction) message() bot.MessageRef {
+	ref := bot.MessageRef{Chat: p.Container.ChannelID, Message: p.Container.MessageTS}
+	if ref.Chat == "" {
+		ref.Chat = p.Channel.ID
+	}
+	return ref
+}
+
+// callback is what Holm reads of an Events API payload.
+type callback struct {
+	TeamID         string `json:"team_id"`
+	IsExtShared    bool   `json:"is_ext_shared_channel"`
+	Authorizations []struct {
+		UserID string `json:"user_id"`
+		IsBot  bool   `json:"is_bot"`
+	} `json:"authorizations"`
+	Event struct {
+		Type        string `json:"type"`
+		Subtype     string `json:"subtype"`
+		Channel     string `json:"channel"`
+		ChannelType string `json:"channel_type"`
+		User        string `json:"user"`
+		UserTeam    string `json:"user_team"`
+		BotID       string `json:"bot_id"`
+		Hidden      bool   `json:"hidden"`
+		Text        string `json:"text"`
+		TS          string `json:"ts"`
+		ThreadTS    string `json:"thread_ts"`
+	} `json:"event"`
+}
+
+// team is the workspace of the person, empty when the payload leaves it open.
+func (c callback) team() string {
+	if c.Event.UserTeam == "" && !c.IsExtShared {
+		return c.TeamID
+	}
+	return c.Event.UserTeam
+}
+
+// command is what Holm reads of a slash command.
+type command struct {
+	TeamID    string `json:"team_id"`
+	UserID    string `json:"user_id"`
+	UserName  string `json:"user_name"`
+	ChannelID string `json:"channel_id"`
+	Text      string `json:"text"`
+	TriggerID string `json:"trigger_id"`
+}
