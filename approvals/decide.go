@@ -290,7 +290,7 @@ func expiredError(r Request) error {
 }
 
 func alreadyDecided(r Request) error {
-	data := map[string]any{"status": r.Status, "resolvedAt": r.ResolvedAt}
+	data := map[string]any{"decision": r.Status, "resolvedAt": r.ResolvedAt}
 	who := "its requester"
 	if r.ResolvedName != nil {
 		who = *r.ResolvedName

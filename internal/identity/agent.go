@@ -98,3 +98,12 @@ func unique(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "23505"
 }
+
+// foreignKey gives the constraint that says a row refers to nothing.
+func foreignKey(err error) (constraint string, ok bool) {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "23503" {
+		return pgErr.ConstraintName, true
+	}
+	return "", false
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -61,4 +62,41 @@ func FindChannel(ctx context.Context, q db.Queryer, token string) (agentID, name
 		return "", "", fault.New(fault.Unauthenticated, "invalid_token", "the channel token is not valid")
 	}
 	return agentID, namespace, err
+}
+
+// Channel is a registered adapter as it may be shown.
+type Channel struct {
+	Namespace string
+	AgentID   string
+	CreatedAt time.Time
+}
+
+// ListChannels gives the registered adapters by namespace.
+func ListChannels(ctx context.Context, q db.Queryer) ([]Channel, error) {
+	rows, err := q.Query(ctx, `
+		SELECT namespace, agent_id, created_at
+		FROM channels
+		ORDER BY namespace`)
+	if err != nil {
+		return nil, fmt.Errorf("list channels: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Channel])
+}
+
+// RemoveChannel forgets a registered adapter; its token ends at once.
+func RemoveChannel(ctx context.Context, tx pgx.Tx, namespace, actor string) error {
+	var agentID string
+	err := tx.QueryRow(ctx, `
+		DELETE FROM channels
+		WHERE namespace = $1
+		RETURNING agent_id`, namespace).Scan(&agentID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.NotFoundf("no channel %q", namespace)
+	}
+	if err != nil {
+		return fmt.Errorf("remove channel: %w", err)
+	}
+	return audit.Write(ctx, tx, audit.Record{
+		Kind: "channel_removed", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": namespace},
+	})
 }

@@ -35,7 +35,7 @@ type Key struct {
 }
 
 // CreateKey makes a key for an agent, optionally bound to a user, and gives
-// the only copy of its text. Publish KeysChanged after the commit.
+// the only copy of its text. An unknown agent or user is NotFound. Publish KeysChanged after the commit.
 func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *time.Time, actor string) (text string, err error) {
 	prefix := newPrefix()
 	text = KeyScheme + prefix + "_" + secret.Token()
@@ -46,6 +46,11 @@ func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *
 	_, err = tx.Exec(ctx, `
 		INSERT INTO agent_keys (prefix, agent_id, hash, user_id, expires_at)
 		VALUES ($1, $2, $3, NULLIF($4, ''), $5)`, prefix, agentID, string(hash), userID, expires)
+	if missing, ok := foreignKey(err); ok && missing == "agent_keys_user_id_fkey" {
+		return "", fault.NotFoundf("no user %q", userID)
+	} else if ok {
+		return "", fault.NotFoundf("no agent %q", agentID)
+	}
 	if err != nil {
 		return "", fmt.Errorf("store key: %w", err)
 	}
@@ -92,7 +97,8 @@ func RevokeKey(ctx context.Context, tx pgx.Tx, prefix, actor string) error {
 		return fmt.Errorf("revoke key: %w", err)
 	}
 	return audit.Write(ctx, tx, audit.Record{
-		Kind: "key_revoked", AgentID: agentID, Actor: actor, Data: map[string]any{"prefix": prefix},
+		Kind: "key_revoked", AgentID: agentID, Actor: actor,
+		Data: map[string]any{"prefix": strings.TrimPrefix(prefix, KeyScheme)},
 	})
 }
 

@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"context"
+
+	"holm/internal/fault"
+	"holm/internal/identity"
+)
+
+// operatorOnly refuses everybody but the operator.
+func operatorOnly(ctx context.Context) error {
+	if callerOf(ctx).operator {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "forbidden", "only the operator may do this")
+}
+
+// known refuses an agent that does not exist, and to everybody but the
+// operator any agent that is not their own: both look alike.
+func (s *server) known(ctx context.Context, agentID string) error {
+	if c := callerOf(ctx); c.operator {
+		_, err := identity.GetAgent(ctx, s.Pool, agentID)
+		return err
+	} else if c.agentID != agentID {
+		return fault.NotFoundf("no agent %q", agentID)
+	}
+	return nil
+}
+
+// manages lets the operator change a known agent.
+func (s *server) manages(ctx context.Context, agentID string) error {
+	if err := s.known(ctx, agentID); err != nil {
+		return err
+	}
+	return operatorOnly(ctx)
+}
+
+// sight is what a caller may see of an agent's requests and sessions: all, or
+// those of one requester.
+type sight struct {
+	requester string // empty: all
+}
+
+// sees gives the caller's sight of an agent. An owner sees all; a person
+// whom nobody knows sees nothing.
+func (s *server) sees(ctx context.Context, agentID string) (sight, error) {
+	if err := s.known(ctx, agentID); err != nil {
+		return sight{}, err
+	}
+	c := callerOf(ctx)
+	if c.operator || c.owner {
+		return sight{}, nil
+	}
+	if c.requester == "" {
+		return sight{}, fault.New(fault.Forbidden, "unknown_person", "%s is not linked to a user", c.person)
+	}
+	return sight{requester: c.requester}, nil
+}
+
+// covers tells whether something that belongs to requester may be seen.
+func (v sight) covers(requester string) bool {
+	return v.requester == "" || v.requester == requester
+}

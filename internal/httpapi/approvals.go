@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"holm/approvals"
+	"holm/internal/fault"
+)
+
+func (s *server) registerApprovals() {
+	handle(s, huma.Operation{
+		OperationID: "list-approvals", Method: http.MethodGet, Path: "/api/agents/{agentId}/approvals",
+		Summary: "List approval requests, the newest first", Tags: []string{"approvals"},
+		Description: "An agent's key and a person who is no owner see their own requests alone. The Link header leads to the next page.",
+	}, s.listApprovals)
+	handle(s, huma.Operation{
+		OperationID: "show-approval", Method: http.MethodGet, Path: "/api/agents/{agentId}/approvals/{id}",
+		Summary: "Show an approval request", Tags: []string{"approvals"},
+	}, s.showApproval)
+	handle(s, huma.Operation{
+		OperationID: "show-approval-by-number", Method: http.MethodGet, Path: "/api/agents/{agentId}/approvals/by-short/{shortId}",
+		Summary: "Show an approval request by the number that people type", Tags: []string{"approvals"},
+	}, s.showApprovalByShort)
+}
+
+type listApprovalsInput struct {
+	AgentPath
+	Status    string `query:"status" enum:"pending,approved,rejected,expired,cancelled"`
+	Requester string `query:"requester"`
+	Limit     int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Cursor    string `query:"cursor" doc:"From the Link header of the page before."`
+}
+
+type listApprovalsOutput struct {
+	Link string `header:"Link" doc:"The next page, rel=\"next\"; absent on the last."`
+	Body []approvals.Wire
+}
+
+func (s *server) listApprovals(ctx context.Context, in *listApprovalsInput) (*listApprovalsOutput, error) {
+	see, err := s.sees(ctx, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	filter := approvals.Filter{
+		Status: approvals.Status(in.Status), RequesterID: in.Requester, Before: in.Cursor, Limit: in.Limit,
+	}
+	if see.requester != "" {
+		if in.Requester != "" && in.Requester != see.requester {
+			return &listApprovalsOutput{Body: []approvals.Wire{}}, nil
+		}
+		filter.RequesterID = see.requester
+	}
+	requests, err := approvals.List(ctx, s.Pool, in.AgentID, filter)
+	if err != nil {
+		return nil, err
+	}
+	wires, err := approvals.OnWire(ctx, s.Pool, requests...)
+	if err != nil {
+		return nil, err
+	}
+	out := &listApprovalsOutput{Body: append([]approvals.Wire{}, wires...)}
+	for i := range out.Body {
+		showDeadline(&out.Body[i], time.Now())
+	}
+	if len(requests) == in.Limit {
+		out.Link = in.next(requests[len(requests)-1].ID)
+	}
+	return out, nil
+}
+
+// next is the Link header of the page after the one that ends with last.
+func (in *listApprovalsInput) next(last string) string {
+	query := url.Values{"cursor": {last}, "limit": {strconv.Itoa(in.Limit)}}
+	if in.Status != "" {
+		query.Set("status", in.Status)
+	}
+	if in.Requester != "" {
+		query.Set("requester", in.Requester)
+	}
+	return fmt.Sprintf(`</api/agents/%s/approvals?%s>; rel="next"`, url.PathEscape(in.AgentID), query.Encode())
+}
+
+// showDeadline shows a question whose deadline has passed as expired, though
+// the job that ends it may not have run yet.
+func showDeadline(w *approvals.Wire, now time.Time) {
+	if w.Status == approvals.Pending && !now.Before(w.ExpiresAt) {
+		w.Status = approvals.Expired
+	}
+}
+
+// ApprovalPath names a request in a path.
+type ApprovalPath struct {
+	AgentPath
+	ID string `path:"id"`
+}
+
+// ShortPath names a request by its number in a path.
+type ShortPath struct {
+	AgentPath
+	ShortID int64 `path:"shortId" minimum:"1" maximum:"2147483647"`
+}
+
+type approvalOutput = oneOf[approvals.Wire]
+
+func (s *server) showApproval(ctx context.Context, in *ApprovalPath) (*approvalOutput, error) {
+	see, err := s.sees(ctx, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := approvals.Get(ctx, s.Pool, in.AgentID, in.ID)
+	return s.shown(ctx, see, r, err)
+}
+
+func (s *server) showApprovalByShort(ctx context.Context, in *ShortPath) (*approvalOutput, error) {
+	see, err := s.sees(ctx, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := approvals.GetShort(ctx, s.Pool, in.AgentID, int(in.ShortID))
+	return s.shown(ctx, see, r, err)
+}
+
+// shown gives a request its form on the wire, if the caller may see it.
+func (s *server) shown(ctx context.Context, see sight, r approvals.Request, err error) (*approvalOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	if !see.covers(r.RequesterID) {
+		return nil, fault.NotFoundf("no approval request %q", r.ID)
+	}
+	wires, err := approvals.OnWire(ctx, s.Pool, r)
+	if err != nil {
+		return nil, err
+	}
+	showDeadline(&wires[0], time.Now())
+	return &approvalOutput{Body: wires[0]}, nil
+}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"holm/internal/fault"
+	"holm/internal/session"
+)
+
+func (s *server) registerEvents() {
+	const description = "Server-sent events. After a break the reader names the last id it has, in Last-Event-ID or after, and misses nothing. " +
+		"A comment comes when nothing else did for a while; a reader that does not keep up is cut off."
+	stream := map[string]*huma.Response{"200": {
+		Description: "Events: id, event (the type) and data, a JSON object {id, sessionId, type, payload, createdAt}.",
+		Content:     map[string]*huma.MediaType{eventStream: {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	handle(s, huma.Operation{
+		OperationID: "follow-session", Method: http.MethodGet, Path: "/api/agents/{agentId}/sessions/{sessionId}/events",
+		Summary: "Follow a session's events", Description: description, Tags: []string{"sessions"}, Responses: stream,
+	}, s.followSession)
+	handle(s, huma.Operation{
+		OperationID: "follow-agent", Method: http.MethodGet, Path: "/api/agents/{agentId}/events",
+		Summary: "Follow the events of all sessions", Description: description, Tags: []string{"sessions"}, Responses: stream,
+	}, s.followAgent)
+}
+
+const eventStream = "text/event-stream"
+
+// Position is where a reader begins and whether it stays.
+type Position struct {
+	LastEventID string `header:"Last-Event-ID" doc:"Sent by browsers after a break; it wins over after."`
+	After       int64  `query:"after" minimum:"0" doc:"The id of the last event that the reader has. Absent: from the first."`
+	Follow      bool   `query:"follow" default:"true" doc:"false: end when there is nothing more."`
+}
+
+// last gives the id of the last event that the reader has.
+func (p Position) last() (int64, error) {
+	if p.LastEventID == "" {
+		return p.After, nil
+	}
+	id, err := strconv.ParseInt(p.LastEventID, 10, 64)
+	if err != nil || id < 0 {
+		return 0, fault.Invalidf("Last-Event-ID: want the id of an event")
+	}
+	return id, nil
+}
+
+type followSessionInput struct {
+	SessionPath
+	Position
+}
+
+func (s *server) followSession(ctx context.Context, in *followSessionInput) (*huma.StreamResponse, error) {
+	if _, err := s.session(ctx, in.AgentID, in.SessionID); err != nil {
+		return nil, err
+	}
+	return s.events(in.AgentID, in.SessionID, in.Position)
+}
+
+type followAgentInput struct {
+	AgentPath
+	Position
+}
+
+func (s *server) followAgent(ctx context.Context, in *followAgentInput) (*huma.StreamResponse, error) {
+	see, err := s.sees(ctx, in.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	if see.requester != "" {
+		return nil, fault.New(fault.Forbidden, "forbidden", "only an owner may follow all sessions; follow one of your own")
+	}
+	return s.events(in.AgentID, "", in.Position)
+}
+
+func (s *server) events(agentID, sessionID string, p Position) (*huma.StreamResponse, error) {
+	last, err := p.last()
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		out := s.newEventWriter(w, callerOf(r.Context()))
+		stream := &session.Stream{
+			Pool: s.Pool, Hub: s.Hub, AgentID: agentID, SessionID: sessionID, After: last,
+			IdleEvery: s.Heartbeat, Idle: out.heartbeat,
+		}
+		if !p.Follow {
+			stream.IdleEvery, stream.Idle = settled, func() error { return errAllRead }
+		}
+		// Whatever ends the stream, the reader comes back with the last id it has.
+		if out.begin() == nil {
+			_ = s.whileServing(r.Context(), func(ctx context.Context) error { return stream.Run(ctx, out.event) })
+		}
+	}}, nil
+}
+
+// whileServing runs do, whose context ends when the process is about to stop.
+func (s *server) whileServing(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-s.Ending:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	err := do(ctx)
+	cancel()
+	watch.Wait()
+	return err
+}

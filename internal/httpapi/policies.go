@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/fault"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+func (s *server) registerPolicies() {
+	handle(s, huma.Operation{
+		OperationID: "list-policies", Method: http.MethodGet, Path: "/api/agents/{agentId}/policies",
+		Summary: "List the policy rows of an agent", Tags: []string{"policies"},
+	}, s.listPolicies)
+	handle(s, huma.Operation{
+		OperationID: "set-policy", Method: http.MethodPost, Path: "/api/agents/{agentId}/policies", DefaultStatus: http.StatusCreated,
+		Summary: "Store a policy row", Description: "A row with the same type, key, effect and scope is replaced.", Tags: []string{"policies"},
+	}, s.setPolicy)
+	handle(s, huma.Operation{
+		OperationID: "delete-policies", Method: http.MethodDelete, Path: "/api/agents/{agentId}/policies/{resourceType}/{resourceKey}",
+		DefaultStatus: http.StatusNoContent,
+		Summary:       "Delete the policy rows of one key", Description: "Slashes and other special characters of the key are percent-encoded.",
+		Tags: []string{"policies"},
+	}, s.deletePolicies)
+}
+
+type listPoliciesInput struct {
+	AgentPath
+	ResourceType string `query:"resourceType" enum:"tool,mcp,file,exec"`
+}
+
+func (s *server) listPolicies(ctx context.Context, in *listPoliciesInput) (*listOf[rulestore.Row], error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	rows, err := rulestore.List(ctx, s.Pool, in.AgentID, in.ResourceType)
+	return list(rows), err
+}
+
+type setPolicyInput struct {
+	AgentPath
+	Body struct {
+		ResourceType string          `json:"resourceType" enum:"tool,mcp,file,exec"`
+		ResourceKey  string          `json:"resourceKey" example:"mcp__git__*"`
+		Effect       string          `json:"effect" enum:"allow,deny,require_approval"`
+		Grants       json.RawMessage `json:"grants" doc:"A list of {type: any} or {type: role|user|circle, value}."`
+		Scope        json.RawMessage `json:"scope,omitempty" doc:"Conditions on arguments and settings of approvals."`
+		Note         string          `json:"note,omitempty" maxLength:"500"`
+	}
+}
+
+func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rulestore.Row], error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	row, err := in.row()
+	if err != nil {
+		return nil, invalidRow(err)
+	}
+	var out oneOf[rulestore.Row]
+	err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		out.Body, err = rulestore.Put(ctx, tx, row, adminActor)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Rules.Changed(in.AgentID)
+	return &out, nil
+}
+
+func (in *setPolicyInput) row() (policy.Row, error) {
+	row := policy.Row{
+		AgentID: in.AgentID, ResourceType: in.Body.ResourceType, ResourceKey: in.Body.ResourceKey,
+		Effect: policy.Effect(in.Body.Effect), Note: in.Body.Note,
+	}
+	var err error
+	if row.Grants, err = policy.ParseGrants(in.Body.Grants); err != nil {
+		return row, err
+	}
+	row.Scope, err = policy.ParseScope(row.ResourceType, in.Body.Scope)
+	return row, err
+}
+
+// invalidRow says which field of a row cannot be used, as rulestore does.
+func invalidRow(err error) error {
+	var bad *policy.InvalidError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
+		Data: map[string]any{"field": bad.Field, "position": bad.Position}}
+}
+
+type deletePoliciesInput struct {
+	AgentPath
+	ResourceType string `path:"resourceType" enum:"tool,mcp,file,exec"`
+	ResourceKey  string `path:"resourceKey"`
+	Effect       string `query:"effect" enum:"allow,deny,require_approval" doc:"Delete rows of this effect alone. Absent: of all."`
+}
+
+func (s *server) deletePolicies(ctx context.Context, in *deletePoliciesInput) (*nothing, error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		_, err := rulestore.Delete(ctx, tx, in.AgentID, in.ResourceType, in.ResourceKey, policy.Effect(in.Effect), adminActor)
+		return err
+	})
+	if err == nil {
+		s.Rules.Changed(in.AgentID)
+	}
+	return nil, err
+}
