@@ -126,9 +126,14 @@ func TestRendererIsToldWhatFits(t *testing.T) {
 	s := idle(t, slackfake.Options{})
 	limits := s.Limits()
 	ann := s.fake.Person("ann")
-	c := bot.Card{Head: "h", Args: []bot.Arg{{Name: "value", Value: strings.Repeat("x", limits.Value)}}}
+	c := bot.Card{Head: "h"}
+	for left := limits.Total; left > 0; left -= limits.Value {
+		name := fmt.Sprint("value ", left)
+		value := strings.Repeat("x", min(left, limits.Value)-len(name))
+		c.Args = append(c.Args, bot.Arg{Name: name, Value: value})
+	}
 	mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, c)
-	if shown := ann.Messages()[0].Shown(); strings.Contains(shown, "more characters") {
-		t.Error("a value within the limits was cut")
+	if shown := ann.Messages()[0].Shown(); strings.Contains(shown, "more") {
+		t.Error("a card within the limits was cut")
 	}
 }

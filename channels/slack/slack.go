@@ -117,9 +117,10 @@ func baseURL(s string) string {
 // Namespace is "slack".
 func (c *Channel) Namespace() string { return namespace }
 
-// Limits are what one message carries besides its labels and buttons.
+// Limits are what a card may carry without being cut here once more; text full
+// of &, < and > counts for more than its characters and may still be.
 func (c *Channel) Limits() bot.Limits {
-	return bot.Limits{Value: valueBudget, Total: argsBudget, ButtonRow: 5}
+	return bot.Limits{Value: valueBudget, Total: argsBudget - 500, ButtonRow: 5}
 }
 
 // LinkFor names no address: Slack has none that hands a text to a bot. People
