@@ -39,6 +39,7 @@ func TestCorpus(t *testing.T) {
 type corpus struct {
 	rows []policy.Row
 	opts policy.Options
+	set  *policy.Set // of these rows; nil until a case needs it
 }
 
 func runArchive(t *testing.T, archive *txtar.Archive) int {
@@ -48,9 +49,9 @@ func runArchive(t *testing.T, archive *txtar.Archive) int {
 		lines := linesOf(section.Data)
 		switch section.Name {
 		case "rows":
-			c.rows = parseRows(t, lines)
+			c.rows, c.set = parseRows(t, lines), nil
 		case "default":
-			c.opts.Default = policy.Effect(lines[0])
+			c.opts.Default, c.set = policy.Effect(lines[0]), nil
 		default:
 			check, ok := corpusChecks[section.Name]
 			if !ok {
@@ -189,11 +190,14 @@ func parseRequest(t *testing.T, text string) policy.Request {
 }
 
 func (c *corpus) compile(t *testing.T) *policy.Set {
-	set, err := policy.Compile("main", c.rows, c.opts)
-	if err != nil {
-		t.Fatal(err)
+	if c.set == nil {
+		set, err := policy.Compile("main", c.rows, c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.set = set
 	}
-	return set
+	return c.set
 }
 
 func checkCase(t *testing.T, c *corpus, input string) string {

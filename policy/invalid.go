@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // InvalidError says which part of a row, a scope or a call's arguments cannot be
 // used. Its message is meant for the person who wrote that part, and never
@@ -36,4 +39,13 @@ func entry(list string, i int, err *InvalidError) *InvalidError {
 func (e *InvalidError) at(position int) *InvalidError {
 	e.Position = position
 	return e
+}
+
+// clip shortens what somebody else chose before it enters a message.
+func clip(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -250,6 +250,9 @@ func answerOf(ok bool) answer {
 }
 
 func refClean(text string) (string, bool) {
+	if strings.Contains(text, "\x00") {
+		return "", false
+	}
 	var kept []string
 	for segment := range strings.SplitSeq(text, "/") {
 		switch {
@@ -269,7 +272,7 @@ func refClean(text string) (string, bool) {
 	if clean == "" {
 		clean = "."
 	}
-	return clean, !strings.Contains(text, "\x00")
+	return clean, true
 }
 
 // token is a part of a glob: one character, or what fits a stretch of text.

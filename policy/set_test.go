@@ -157,3 +157,48 @@ func TestManyGlobsMatch(t *testing.T) {
 		}
 	}
 }
+
+// A key with many rows is looked up by grant: each caller must find the row that
+// speaks for it, and the first one of several.
+func TestCrowdedKey(t *testing.T) {
+	const many = 30
+	var rows []policy.Row
+	add := func(effect policy.Effect, origin policy.Origin, grant policy.Grant) {
+		rows = append(rows, policy.Row{
+			ID: fmt.Sprintf("r%03d", len(rows)), AgentID: "main", ResourceType: "tool", ResourceKey: "t",
+			Effect: effect, Grants: []policy.Grant{grant}, Origin: origin,
+		})
+	}
+	for i := range many {
+		add(policy.Deny, "", policy.ToUser(fmt.Sprint("denied", i)))
+		add(policy.RequireApproval, "", policy.ToCircle(fmt.Sprint("asked", i)))
+		add(policy.Allow, "", policy.ToUser(fmt.Sprint("allowed", i)))
+		add(policy.Allow, policy.OriginApproval, policy.ToUser(fmt.Sprint("approved", i)))
+	}
+	add(policy.Allow, "", policy.ToRole(policy.Owner))
+	set, err := policy.Compile("main", rows, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := policy.Principal{AgentID: "main", UserID: "ann", Role: policy.Owner}
+	if r := set.Evaluate(policy.Request{Principal: owner, Tool: "t"}); r.Decision != policy.Allow || r.Rule.ID != fmt.Sprintf("r%03d", 4*many) {
+		t.Errorf("the owner's row is not found: %+v", r)
+	}
+	for i := range many {
+		for user, want := range map[string]string{
+			fmt.Sprint("denied", i):   fmt.Sprintf("deny deny r%03d", 4*i),
+			fmt.Sprint("asked", i):    fmt.Sprintf("require_approval approval r%03d", 4*i+1),
+			fmt.Sprint("allowed", i):  fmt.Sprintf("allow allow r%03d", 4*i+2),
+			fmt.Sprint("approved", i): fmt.Sprintf("allow approved r%03d", 4*i+3),
+		} {
+			p := policy.Principal{AgentID: "main", UserID: user, Role: policy.User}
+			if strings.HasPrefix(user, "asked") || strings.HasPrefix(user, "approved") {
+				p.Circles = []string{fmt.Sprint("asked", many-1), fmt.Sprint("asked", i)}
+			}
+			r := set.Evaluate(policy.Request{Principal: p, Tool: "t"})
+			if got := fmt.Sprint(r.Decision, " ", r.Step, " ", r.Rule.ID); got != want {
+				t.Errorf("%s: got %s, want %s", user, got, want)
+			}
+		}
+	}
+}

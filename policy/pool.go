@@ -1,0 +1,110 @@
+package policy
+
+// call is a request on its way through the rules.
+type call struct {
+	who     caller
+	args    Args
+	anyArgs bool   // hold what holds for some arguments, and denies that hold for all
+	digest  string // of args, when first needed
+}
+
+func (c *call) argsDigest() string {
+	if c.digest == "" {
+		c.digest = ArgsDigest(c.args)
+	}
+	return c.digest
+}
+
+// firstOf returns the first of rules that speaks for the caller and holds, unless
+// best comes before it.
+func (c *call) firstOf(rules []*rule, best *rule) *rule {
+	for _, r := range rules {
+		if best != nil && best.order < r.order {
+			return best
+		}
+		if r.speaksFor(&c.who) && r.holds(c) {
+			return r
+		}
+	}
+	return best
+}
+
+func (c *call) everyOf(rules []*rule, ok func(*rule) bool) bool {
+	for _, r := range rules {
+		if r.speaksFor(&c.who) && r.holds(c) && !ok(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func firstDeny(found []*bucket, c *call) *rule {
+	for _, b := range found {
+		if r := b.denies.first(c); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func firstAsk(found []*bucket, c *call) *rule {
+	for _, b := range found {
+		if r := b.asks.first(c); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// firstAllow prefers the rows of people to those that approvals left.
+func firstAllow(found []*bucket, c *call) *rule {
+	for _, b := range found {
+		if r := b.allows.first(c); r != nil {
+			return r
+		}
+	}
+	for _, b := range found {
+		if r := b.approvals.first(c); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// claimed reports whether a row matches the call, whoever it speaks about.
+func claimed(found []*bucket, c *call) bool {
+	for _, b := range found {
+		if b.claimed || !c.anyArgs && (b.denies.matchesAny(c) || b.asks.matchesAny(c)) {
+			return true
+		}
+	}
+	return false
+}
+
+// answer returns the row of an approval that answers ask, the first
+// require_approval row, if every such row that holds is answered; else nil.
+func answer(ask *rule, found []*bucket, c *call) *rule {
+	for _, b := range found {
+		if !b.asks.every(c, func(r *rule) bool { return answerTo(r, found, c) != nil }) {
+			return nil
+		}
+	}
+	return answerTo(ask, found, c)
+}
+
+func answerTo(ask *rule, found []*bucket, c *call) *rule {
+	for _, b := range found {
+		var best *rule
+		b.approvals.every(c, func(r *rule) bool {
+			approves := r.row.Scope.Approves
+			if (approves == "" || approves == ask.row.ID) && (best == nil || r.order < best.order) {
+				best = r
+			}
+			return true
+		})
+		if best != nil {
+			return best
+		}
+	}
+	return nil
+}
