@@ -219,11 +219,14 @@ func (h *Hub) takePayloads() []string {
 	var payloads []string
 	payload := head
 	for key := range keys {
-		if len(payload)+len(key)+1 > maxPayload {
+		if payload != head && len(payload)+len(key)+1 > maxPayload {
 			payloads = append(payloads, payload)
 			payload = head
 		}
 		payload += "\n" + key
+	}
+	if payload == head {
+		return nil // all was sent at the turn before
 	}
 	return append(payloads, payload)
 }
