@@ -92,22 +92,28 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 }
 
 // latest finds the newest request for the same call, expiring it first when
-// its deadline has passed.
+// its deadline has passed. An approval that cannot be claimed any more is none;
+// that is judged in the statement that reads it, since another caller may claim
+// it at any moment.
 func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) (Request, bool, error) {
 	r, ok, err := collect(tx.Query(ctx, `
+		WITH r AS (
+		    SELECT *
+		    FROM approval_requests
+		    WHERE agent_id = $1
+		      AND requester_id = $2
+		      AND args_digest = $3
+		    ORDER BY created_at DESC, id DESC
+		    LIMIT 1
+		)
 		SELECT `+columns+`
-		FROM approval_requests r
-		WHERE r.agent_id = $1
-		  AND r.requester_id = $2
-		  AND r.args_digest = $3
-		ORDER BY r.created_at DESC, r.id DESC
-		LIMIT 1`, c.Session.AgentID, c.Session.RequesterID, digest))
+		FROM r
+		WHERE r.status <> 'approved'
+		   OR r.claimed_at IS NOT NULL
+		   OR EXISTS (SELECT 1 FROM approval_grants g WHERE `+grantStands+`)`,
+		c.Session.AgentID, c.Session.RequesterID, digest))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("find earlier request: %w", err)
-	}
-	if ok && r.Unclaimed() {
-		ok, err = claimable(ctx, tx, r.ID)
-		return r, ok, err
 	}
 	if !ok || r.Status != Pending {
 		return r, ok, nil

@@ -35,22 +35,6 @@ const grantStands = `(
 	AND (g.uses_left IS NULL OR g.uses_left > 0)
 	AND ` + approverStands + `)`
 
-// claimable tells whether an approval can still be claimed; it cannot when its
-// time has passed, it was revoked, or its approver may not approve any more.
-func claimable(ctx context.Context, tx pgx.Tx, requestID string) (ok bool, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT EXISTS (
-		    SELECT 1
-		    FROM approval_requests r
-		    JOIN approval_grants g ON `+grantStands+`
-		    WHERE r.id = $1
-		)`, requestID).Scan(&ok)
-	if err != nil {
-		return false, fmt.Errorf("look at the grant: %w", err)
-	}
-	return ok, nil
-}
-
 // Claim takes an approved request for the one execution it allows. ok is false
 // when somebody else has it, when its time has passed or it was revoked. After
 // a claim the call is sent at most once, by the claiming process alone.

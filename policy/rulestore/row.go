@@ -58,6 +58,7 @@ func Add(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, err
 }
 
 func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr string) (Row, error) {
+	row = row.Complete()
 	if row.Origin == "" {
 		row.Origin = policy.OriginAdmin
 	}
