@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -160,17 +159,11 @@ func (u *upstreams) get(name string) *runningClient {
 
 // Status is an upstream as operators see it.
 type Status struct {
-	State        upstream.State  `json:"state"`
-	Error        string          `json:"error,omitempty"`
-	Warning      string          `json:"warning,omitempty"`
-	Since        time.Time       `json:"since,omitzero"`
-	Restarts     int             `json:"restarts"`
-	SkippedLines int64           `json:"skippedLines"`
-	PID          int             `json:"pid,omitempty"`
-	Protocol     string          `json:"protocol,omitempty"`
-	ServerInfo   json.RawMessage `json:"serverInfo,omitempty"`
-	Tools        []string        `json:"tools"`
-	Stderr       []string        `json:"stderr,omitempty"`
+	State upstream.State
+	// Error is why it is or last was not up, or what is odd about its list.
+	Error  string
+	Tools  []string
+	Stderr []string
 }
 
 // statusPatience is how long a status waits for a server that starts.
@@ -185,13 +178,9 @@ func (u *upstreams) status(ctx context.Context, name string) (Status, bool) {
 	defer cancel()
 	tools, err := c.Tools(ctx)
 	h := c.Health()
-	s := Status{
-		State: h.State, Error: h.LastError, Warning: h.Warning, Since: h.Since, Restarts: h.Restarts,
-		SkippedLines: h.SkippedLines, PID: h.PID, Protocol: h.Protocol, ServerInfo: h.ServerInfo,
-		Stderr: h.StderrTail, Tools: []string{},
-	}
+	s := Status{State: h.State, Error: h.LastError, Stderr: h.StderrTail, Tools: []string{}}
 	if err == nil && h.State == upstream.Up {
-		s.Error = ""
+		s.Error = h.Warning
 	}
 	for _, t := range tools {
 		s.Tools = append(s.Tools, t.Name)

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/bot"
+	"holm/channels"
+	"holm/gateway"
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/db/embedded"
+	"holm/internal/identity"
+	"holm/internal/jobs"
+	"holm/internal/secret"
+	"holm/internal/servers"
+	"holm/internal/settings"
+	"holm/internal/wake"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// app is one running Holm process: what serve and demo start.
+type app struct {
+	settings settings.Settings
+	log      *slog.Logger
+	// extra are channels beside those of the settings (the demo's console).
+	extra []bot.Channel
+	// owners become owners of the settings' agent at start, beside those of the
+	// settings; the values are their names.
+	owners map[identity.Address]string
+
+	pool      *pgxpool.Pool
+	hub       *wake.Hub
+	rules     *rulestore.Store
+	approvals *approvals.Service
+	keyring   *identity.Keyring
+	servers   *servers.Store
+	gateway   *gateway.Gateway
+	bot       *bot.Bot
+	jobs      *river.Client[pgx.Tx]
+	chainer   *audit.Chainer
+	database  *embedded.Server
+	// ending is closed when the process begins to stop.
+	ending chan struct{}
+}
+
+// shutdownTime bounds how long running calls and jobs get at the end.
+const shutdownTime = 10 * time.Second
+
+// run starts everything, calls ready with the address once it answers, and
+// stops everything when ctx ends or the database dies.
+func (a *app) run(ctx context.Context, ready func(url string)) (err error) {
+	listener, err := net.Listen("tcp", a.settings.Listen)
+	if err != nil {
+		return &settings.Error{Setting: "HOLM_LISTEN", Message: fmt.Sprintf("%v", err)}
+	}
+	defer listener.Close()
+	if err := a.openDatabase(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.closeDatabase()) }()
+	url := a.settings.Public(listener.Addr().String())
+	if err := a.assemble(url); err != nil {
+		return err
+	}
+	if err := a.ensureAgent(ctx); err != nil {
+		return err
+	}
+	handler, err := a.handler(listener.Addr(), url)
+	if err != nil {
+		return err
+	}
+	withdraw, err := settings.Announce(a.settings.DataDir, "http://"+listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, withdraw()) }()
+	return a.serve(ctx, listener, handler, func() { ready(url) })
+}
+
+func (a *app) openDatabase(ctx context.Context) error {
+	url := a.settings.DatabaseURL
+	if url == "" {
+		server, err := embedded.Start(ctx, embedded.Config{DataDir: a.settings.DataDir, BinDir: a.settings.PGBin, Logger: a.log})
+		if err != nil {
+			return fmt.Errorf("start the embedded database: %w", err)
+		}
+		a.database = server
+		url = server.URL()
+	}
+	pool, err := db.Open(ctx, url)
+	if err != nil {
+		return errors.Join(err, a.closeDatabase())
+	}
+	a.pool = pool
+	if a.database != nil {
+		err = db.Migrate(ctx, pool)
+	} else {
+		err = checkMigrated(ctx, pool)
+	}
+	if err != nil {
+		return errors.Join(err, a.closeDatabase())
+	}
+	return nil
+}
+
+// checkMigrated refuses to serve on a database whose tables are not those of
+// this version: migrating somebody's own database is theirs to order.
+func checkMigrated(ctx context.Context, pool *pgxpool.Pool) error {
+	pending, err := db.Pending(ctx, pool)
+	if err != nil {
+		return err
+	}
+	if pending {
+		return &settings.Error{Setting: "HOLM_DATABASE_URL", Message: "the database lacks migrations of this version; run: holm migrate"}
+	}
+	return nil
+}
+
+func (a *app) closeDatabase() error {
+	if a.pool != nil {
+		a.pool.Close()
+	}
+	if a.database == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return a.database.Stop(ctx)
+}
+
+// assemble makes the parts and connects them; nothing runs yet.
+func (a *app) assemble(publicURL string) error {
+	keeper, err := secret.New(a.settings.SecretKey)
+	if err != nil {
+		return &settings.Error{Setting: "HOLM_SECRET_KEY", Message: err.Error()}
+	}
+	a.ending = make(chan struct{})
+	a.hub = wake.New(a.pool, a.log)
+	a.rules = rulestore.New(a.pool, a.hub, a.log)
+	a.keyring = identity.NewKeyring(a.pool)
+	a.servers = &servers.Store{Pool: a.pool, Hub: a.hub, Secret: keeper}
+	a.chainer = &audit.Chainer{Pool: a.pool, Hub: a.hub, Log: a.log}
+	a.approvals = approvals.New(approvals.Config{Pool: a.pool, Hub: a.hub, Rules: a.rules, Log: a.log})
+
+	connections, err := channels.Open(channels.Config{
+		TelegramToken: a.settings.Telegram.Token, TelegramAPIURL: a.settings.Telegram.APIURL,
+		SlackBotToken: a.settings.Slack.BotToken, SlackAppToken: a.settings.Slack.AppToken, SlackAPIURL: a.settings.Slack.APIURL,
+		Log:  a.log,
+		Lock: func(ctx context.Context) (func(), error) { return db.Exclusive(ctx, a.pool, "telegram poller") },
+	})
+	if err != nil {
+		return err
+	}
+	workers := river.NewWorkers()
+	a.jobs, err = jobs.New(jobs.Config{
+		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue},
+		Periodic: []*river.PeriodicJob{jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{})},
+	})
+	if err != nil {
+		return err
+	}
+	a.approvals.Jobs = a.jobs
+	a.bot, err = bot.New(bot.Config{
+		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
+		Channels: append(connections, a.extra...), Agent: a.settings.Agent, PublicURL: publicURL, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	river.AddWorker(workers, &approvals.ExpireWorker{Service: a.approvals})
+	river.AddWorker(workers, &approvals.ReconcileWorker{Service: a.approvals})
+	a.bot.AddWorkers(workers)
+
+	a.gateway, err = gateway.New(gateway.Config{
+		Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals, Keyring: a.keyring, Servers: a.servers,
+		Log: a.log, Version: version, Hold: a.settings.Hold,
+	})
+	return err
+}
+
+// ensureAgent makes the settings' agent and its owners when they are missing.
+func (a *app) ensureAgent(ctx context.Context) error {
+	return db.InTx(ctx, a.pool, func(tx pgx.Tx) error {
+		// Processes that start at once take turns.
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('holm ensure agent', 0))`); err != nil {
+			return err
+		}
+		if _, err := identity.GetAgent(ctx, tx, a.settings.Agent); err != nil {
+			if _, err := identity.CreateAgent(ctx, tx, a.settings.Agent, "system"); err != nil {
+				return err
+			}
+		}
+		owners := maps.Clone(a.owners)
+		if owners == nil {
+			owners = map[identity.Address]string{}
+		}
+		for _, address := range a.settings.Owners {
+			owners[address] = ""
+		}
+		for address, name := range owners {
+			user, err := identity.EnsureUser(ctx, tx, address, name)
+			if err != nil {
+				return err
+			}
+			if err := identity.Join(ctx, tx, a.settings.Agent, user.ID, policy.Owner, "system"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// serve runs the parts until ctx ends, and joins them in an order in which
+// each still has what it needs: callers first, the database last.
+func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Handler, ready func()) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBase()
+	var under, over sync.WaitGroup
+	under.Go(func() { _ = a.hub.Run(base) })
+	under.Go(func() { _ = a.rules.Run(base) })
+	under.Go(func() { _ = a.keyring.Run(base, a.hub) })
+	under.Go(func() { _ = a.chainer.Run(base) })
+	if err := a.jobs.Start(base); err != nil {
+		stopBase()
+		under.Wait()
+		return fmt.Errorf("start jobs: %w", err)
+	}
+	over.Go(func() { _ = a.gateway.Run(ctx) })
+	over.Go(func() { _ = a.bot.Run(ctx) })
+	if a.database != nil {
+		over.Go(func() {
+			select {
+			case <-ctx.Done():
+			case <-a.database.Done():
+				stop(fmt.Errorf("the embedded database ended: %w", a.database.Err()))
+			}
+		})
+	}
+
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	over.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			stop(fmt.Errorf("serve: %w", err))
+		}
+	})
+	ready()
+	<-ctx.Done()
+
+	a.log.Info("stopping")
+	close(a.ending)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil {
+		_ = server.Close() // streams that would not end by themselves
+	}
+	over.Wait()
+	if err := a.jobs.Stop(end); err != nil {
+		a.log.Warn("jobs were cut off; they run again at the next start", "error", err)
+	}
+	stopBase()
+	under.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

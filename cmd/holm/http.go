@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"holm/internal/httpapi"
+)
+
+// handler mounts every address of the process: the MCP endpoint, the API and
+// the probes.
+func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
+	api, err := httpapi.New(httpapi.Config{
+		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
+		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
+		Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.pool.Ping,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.Any("/mcp", echo.WrapHandler(a.gateway))
+	for _, path := range []string{"/api", "/api/*", "/healthz", "/readyz"} {
+		e.Any(path, echo.WrapHandler(api))
+	}
+	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(e)), nil
+}
+
+// guardHost refuses requests on a loopback address that name another host: a
+// web page whose name was rebound to 127.0.0.1 must not reach the gateway. A
+// proxy in front is named by HOLM_PUBLIC_URL.
+func guardHost(addr net.Addr, publicURL string, next http.Handler) http.Handler {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsLoopback() {
+		return next
+	}
+	public := ""
+	if u, err := url.Parse(publicURL); err == nil {
+		public = u.Hostname()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = strings.Trim(r.Host, "[]")
+		}
+		if ip := net.ParseIP(host); host != "localhost" && !strings.EqualFold(host, public) && (ip == nil || !ip.IsLoopback()) {
+			http.Error(w, "this host name is not served here; set HOLM_PUBLIC_URL", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// free tells whether an address can be listened on.
+func free(addr string) bool {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// links, serverStatus and channelHealth give the API what other parts know, in
+// the API's own words.
+func (a *app) links(ctx context.Context, token string) map[string]httpapi.Link {
+	links := map[string]httpapi.Link{}
+	for namespace, link := range a.bot.Links(ctx, token) {
+		links[namespace] = httpapi.Link(link)
+	}
+	return links
+}
+
+func (a *app) serverStatus(ctx context.Context, name string) (httpapi.ServerStatus, bool) {
+	s, ok := a.gateway.ServerStatus(ctx, name)
+	return httpapi.ServerStatus{State: string(s.State), Error: s.Error, Tools: s.Tools, Stderr: s.Stderr}, ok
+}
+
+func (a *app) channelHealth() (all []httpapi.ChannelHealth) {
+	health := a.bot.Health()
+	for _, namespace := range slices.Sorted(maps.Keys(health)) {
+		h := health[namespace]
+		all = append(all, httpapi.ChannelHealth{
+			Namespace: namespace, AgentID: a.settings.Agent, Connected: h.Connected,
+			Account: h.Account, LastEvent: h.LastEvent, Error: h.Error,
+		})
+	}
+	return all
+}
