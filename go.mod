@@ -20,6 +20,8 @@ require github.com/labstack/echo/v4 v4.16.4
 
 require github.com/pressly/goose/v3 v3.30.1
 
+require github.com/kballard/go-shellquote v0.0.0-20180428030007-95032a82bc51
+
 require github.com/spf13/cobra v1.10.2
 
 require github.com/danielgtaylor/huma/v2 v2.39.0

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holm/internal/client"
+	"holm/internal/settings"
+)
+
+// Exit codes; scripts rely on them.
+const (
+	exitDone     = 0
+	exitFailed   = 1  // refused or failed
+	exitUsage    = 2  // the command line cannot be understood
+	exitNotFound = 3  // what was named does not exist
+	exitDenied   = 4  // denied by policy
+	exitPending  = 5  // waits for an approval
+	exitSetup    = 78 // a setting cannot be used
+)
+
+// exitOf are the exit codes of refusals with a code of their own.
+var exitOf = map[string]int{
+	"not_found":         exitNotFound,
+	"access_denied":     exitDenied,
+	"approval_required": exitPending,
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{message: fmt.Sprintf(format, args...)}
+}
+
+// flagError names a flag that is spelled almost like the unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	}
+	flags := &cobra.Command{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	if near := suggestions(flags, unknown.GetSpecifiedName()); near != "" {
+		return usagef("%v; did you mean --%s?", err, strings.ReplaceAll(near, " or ", " or --"))
+	}
+	return usagef("%v; see %s --help", err, cmd.CommandPath())
+}
+
+// notRunningError: no server runs on the data folder.
+type notRunningError struct{ dataDir string }
+
+func (e *notRunningError) Error() string {
+	return fmt.Sprintf("Holm is not running on %s; start it with: holm serve (or set HOLM_URL and HOLM_ADMIN_TOKEN)", e.dataDir)
+}
+
+// report writes a failure in one line and gives the exit code: the one table.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var (
+		usage   *usageError
+		setting *settings.Error
+		problem *client.Problem
+		lost    *client.UnreachableError
+	)
+	code, hint := exitFailed, ""
+	switch {
+	case errors.As(err, &usage):
+		code = exitUsage
+	case errors.As(err, &setting):
+		code = exitSetup
+	case errors.As(err, &problem):
+		code = max(code, exitOf[problem.Code])
+		if problem.Status == http.StatusUnauthorized {
+			hint = "; is HOLM_ADMIN_TOKEN that of this server?"
+		}
+	case errors.As(err, &lost):
+		hint = "; is holm serve running there?"
+	}
+	fmt.Fprintf(w, "holm: %s%s\n", oneLine(err.Error()), hint)
+	return code
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holm/internal/client"
+	"holm/policy"
+)
+
+func (c *cli) newGrantCommand() *cobra.Command {
+	var tool string
+	var conditions, to []string
+	var ask bool
+	cmd := &cobra.Command{
+		Use:   "grant AGENT SERVER",
+		Short: "Let an agent use the tools of a server",
+		Long: "Let an agent use tools of a server: all, or those that a pattern names (* stands for any text).\n" +
+			"With --ask each call waits until an owner approves it.\n\n" +
+			"--args limits the grant to calls whose arguments match. It takes one or more ARG=PATTERN: a glob, or\n" +
+			"after re: a regular expression that has to match the whole value. All conditions of one grant must\n" +
+			"hold; several grants add up. An argument that a call does not carry is not checked.",
+		Example: "  holm grant claude git --tool 'log*'\n" +
+			"  holm grant claude git --tool push --ask\n" +
+			"  holm grant claude files --tool read --args 'path=/srv/data/**'\n" +
+			"  holm grant claude db --tool query --args 'sql=re:^SELECT\\s.*' 'db=production' --to role:owner",
+		Args: exactly("AGENT", "SERVER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			row, err := newGrant(args[1], tool, ask, conditions, to)
+			if err != nil {
+				return err
+			}
+			return c.grant(cmd, args[0], args[1], row)
+		},
+	}
+	cmd.Flags().StringVar(&tool, "tool", "*", "tool, or a pattern of tools")
+	cmd.Flags().StringArrayVar(&conditions, "args", nil, "ARG=PATTERN, or ARG=re:REGEX; several may follow")
+	cmd.Flags().BoolVar(&ask, "ask", false, "have an owner approve each call")
+	cmd.Flags().StringArrayVar(&to, "to", nil, "who: user:U, role:R or circle:C; may be repeated; default anybody who uses the agent")
+	return cmd
+}
+
+func newGrant(server, tool string, ask bool, conditions, to []string) (row client.Policy, err error) {
+	row = client.Policy{ResourceType: policy.TypeTool, ResourceKey: toolKey(server, tool), Effect: policy.Allow}
+	if tool == "" {
+		return row, usagef("--tool: the pattern is empty")
+	}
+	if ask {
+		row.Effect = policy.RequireApproval
+	}
+	if row.Scope.Args, err = parseConditions(conditions); err != nil {
+		return row, err
+	}
+	row.Grants, err = parseGrants(to)
+	return row, err
+}
+
+// toolKey is the key of a server's tools; server names have no "__".
+func toolKey(server, tool string) string { return "mcp__" + server + "__" + tool }
+
+func parseConditions(texts []string) (list []policy.Condition, err error) {
+	for _, text := range texts {
+		arg, pattern, ok := strings.Cut(text, "=")
+		if !ok || arg == "" {
+			return nil, usagef("--args: %q is not ARG=PATTERN", text)
+		}
+		one := policy.Condition{Arg: arg, Match: policy.MatchGlob, Pattern: pattern}
+		if regex, ok := strings.CutPrefix(pattern, "re:"); ok {
+			one.Match, one.Pattern = policy.MatchRegex, regex
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func parseGrants(texts []string) ([]policy.Grant, error) {
+	if len(texts) == 0 {
+		return []policy.Grant{policy.Any()}, nil
+	}
+	var list []policy.Grant
+	for _, text := range texts {
+		kind, value, _ := strings.Cut(text, ":")
+		switch kind := policy.GrantKind(kind); {
+		case text == string(policy.GrantAny):
+			list = append(list, policy.Any())
+		case value != "" && (kind == policy.GrantUser || kind == policy.GrantRole || kind == policy.GrantCircle):
+			list = append(list, policy.Grant{Type: kind, Value: value})
+		default:
+			return nil, usagef("--to: %q is not user:U, role:R or circle:C", text)
+		}
+	}
+	return list, nil
+}
+
+func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy) error {
+	holm, _, err := c.connect()
+	if err != nil {
+		return err
+	}
+	if _, err := holm.Agent(cmd.Context(), agent); err != nil {
+		return err
+	}
+	if _, err := holm.Server(cmd.Context(), server); err != nil {
+		return err
+	}
+	stored, err := holm.SetPolicy(cmd.Context(), agent, row)
+	if err != nil {
+		return err
+	}
+	return c.print(cmd, stored, func(w io.Writer) {
+		how := "Allowed"
+		if row.Effect == policy.RequireApproval {
+			how = "Allowed after an owner's approval"
+		}
+		fmt.Fprintf(w, "%s for agent %s: %s", how, agent, oneLine(row.ResourceKey))
+		for _, one := range row.Scope.Args {
+			fmt.Fprintf(w, ", if %s matches %s", oneLine(one.Arg), oneLine(one.Pattern))
+		}
+		fmt.Fprintf(w, " (for %s)\n", oneLine(grantsText(row.Grants)))
+	})
+}
+
+func grantsText(grants []policy.Grant) string {
+	texts := make([]string, len(grants))
+	for i, g := range grants {
+		texts[i] = g.String()
+	}
+	if len(texts) == 0 {
+		return "nobody"
+	}
+	return strings.Join(texts, ", ")
+}

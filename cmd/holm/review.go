@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holm/approvals"
+	"holm/internal/httpapi"
+	"holm/policy"
+)
+
+func (c *cli) newApproveCommand(agent *string) *cobra.Command {
+	var single, once, always, exact bool
+	review := httpapi.Review{Decision: "approved"}
+	cmd := &cobra.Command{
+		Use: "approve NUMBER", Short: "Approve a request", Args: exactly("NUMBER"),
+		Long: "Approve a request: this one call (--single), for the rule's time (--once, the default), or for good\n" +
+			"(--always, for any arguments, or with --exact for these alone).",
+		Example: "  holm approvals approve 12 --single",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			resolution, err := chooseResolution(review.Resolution, single, once, always)
+			if err != nil {
+				return err
+			}
+			review.Resolution = string(resolution)
+			if exact {
+				review.Extent = string(approvals.TheseArguments)
+			}
+			return c.review(cmd, *agent, args[0], review)
+		},
+	}
+	cmd.Flags().BoolVar(&single, "single", false, "this one call")
+	cmd.Flags().BoolVar(&once, "once", false, "the same call for the rule's time")
+	cmd.Flags().BoolVar(&always, "always", false, "this tool for this requester, for good")
+	cmd.Flags().BoolVar(&exact, "exact", false, "with --always: exactly these arguments")
+	cmd.Flags().StringVar(&review.Resolution, "resolution", "", "single, once or persistent, in one flag")
+	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester")
+	return cmd
+}
+
+// chooseResolution gives the one that was named, or none.
+func chooseResolution(named string, single, once, always bool) (policy.Resolution, error) {
+	var chosen []policy.Resolution
+	for _, one := range []struct {
+		given      bool
+		resolution policy.Resolution
+	}{
+		{single, policy.Single}, {once, policy.Once}, {always, policy.Persistent}, {named != "", policy.Resolution(named)},
+	} {
+		if one.given {
+			chosen = append(chosen, one.resolution)
+		}
+	}
+	switch len(chosen) {
+	case 0:
+		return "", nil
+	case 1:
+		return chosen[0], nil
+	}
+	return "", usagef("give one of --single, --once, --always and --resolution")
+}
+
+func (c *cli) newRejectCommand(agent *string) *cobra.Command {
+	review := httpapi.Review{Decision: "rejected"}
+	cmd := &cobra.Command{
+		Use: "reject NUMBER", Short: "Reject a request", Args: exactly("NUMBER"),
+		Example: "  holm approvals reject 12 --reason \"not on a Friday\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.review(cmd, *agent, args[0], review)
+		},
+	}
+	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester and the agent")
+	return cmd
+}
+
+func (c *cli) review(cmd *cobra.Command, agent, request string, review httpapi.Review) error {
+	holm, name, err := c.connectFor(cmd.Context(), agent)
+	if err != nil {
+		return err
+	}
+	r, err := holm.Review(cmd.Context(), name, requestName(request), review)
+	if err != nil {
+		return err
+	}
+	return c.print(cmd, r, func(w io.Writer) {
+		if r.Status == approvals.Rejected {
+			fmt.Fprintf(w, "Request %d is rejected: %s\n", r.ShortID, oneLine(r.ResourceKey))
+			return
+		}
+		fmt.Fprintf(w, "Request %d is approved: %s, %s\n", r.ShortID, oneLine(r.ResourceKey), resolutionText(r))
+	})
+}
+
+// resolutionText says what an approval is good for.
+func resolutionText(r approvals.Wire) string {
+	switch *r.Resolution {
+	case policy.Single:
+		return "this one call"
+	case policy.Persistent:
+		return "for good"
+	}
+	return fmt.Sprintf("for %d minutes", r.TTLMinutes)
+}

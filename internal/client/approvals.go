@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"holm/approvals"
+	"holm/internal/httpapi"
+)
+
+var nextPage = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
+
+// pageSize is the largest page that the server gives.
+const pageSize = 200
+
+// Approvals lists at most limit requests, the newest first; status filters
+// when set.
+func (c *Client) Approvals(ctx context.Context, agent, status string, limit int) ([]approvals.Wire, error) {
+	query := url.Values{"limit": {strconv.Itoa(min(limit, pageSize))}}
+	if status != "" {
+		query.Set("status", status)
+	}
+	next := path("agents", agent, "approvals") + "?" + query.Encode()
+	list := []approvals.Wire{}
+	for next != "" && len(list) < limit {
+		var page []approvals.Wire
+		header, err := c.call(ctx, http.MethodGet, next, nil, &page)
+		if err != nil {
+			return nil, err
+		}
+		list, next = append(list, page...), ""
+		if link := nextPage.FindStringSubmatch(header.Get("Link")); link != nil {
+			next = link[1]
+		}
+	}
+	return list[:min(limit, len(list))], nil
+}
+
+// Approval shows one request, by number or id.
+func (c *Client) Approval(ctx context.Context, agent, name string) (w approvals.Wire, err error) {
+	_, err = c.call(ctx, http.MethodGet, request(agent, name), nil, &w)
+	return w, err
+}
+
+// Review decides a request, by number or id.
+func (c *Client) Review(ctx context.Context, agent, name string, r httpapi.Review) (w approvals.Wire, err error) {
+	_, err = c.call(ctx, http.MethodPost, request(agent, name)+"/review", r, &w)
+	return w, err
+}
+
+// request is the path of a request: numbers are short, ids are not.
+func request(agent, name string) string {
+	if _, err := strconv.ParseInt(name, 10, 32); err == nil {
+		return path("agents", agent, "approvals", "by-short", name)
+	}
+	return path("agents", agent, "approvals", name)
+}

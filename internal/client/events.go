@@ -1,0 +1,112 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"holm/internal/session"
+)
+
+// Events says which events to read.
+type Events struct {
+	Agent string
+	// SessionID narrows to one session when set.
+	SessionID string
+	// After is the id of the last event that the reader has.
+	After int64
+	// Follow stays for what comes; otherwise reading ends when there is no more.
+	Follow bool
+	// Interrupted is called, with the reason, when a stream is lost that will be
+	// followed again. Nil: nobody is told.
+	Interrupted func(error)
+}
+
+const (
+	// firstPause and longestPause bound the waits before following again.
+	firstPause, longestPause = time.Second, 15 * time.Second
+	// maxLine bounds one event; arguments have at most 4 MiB.
+	maxLine = 16 << 20
+)
+
+// Read calls emit for each event, in order, none twice. A lost stream is
+// followed again from the last event that emit got, until ctx ends or the
+// server refuses. It ends with nil when ctx does.
+func (c *Client) Read(ctx context.Context, e Events, emit func(session.Event) error) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		before := e.After
+		err := c.read(ctx, &e, emit)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var lost *UnreachableError
+		if err != nil && !(e.Follow && errors.As(err, &lost)) || !e.Follow {
+			return err
+		}
+		if err != nil && e.Interrupted != nil {
+			e.Interrupted(err)
+		}
+		if e.After != before {
+			pause = firstPause
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// read reads one stream to its end.
+func (c *Client) read(ctx context.Context, e *Events, emit func(session.Event) error) error {
+	segments := []string{"agents", e.Agent, "events"}
+	if e.SessionID != "" {
+		segments = []string{"agents", e.Agent, "sessions", e.SessionID, "events"}
+	}
+	header := http.Header{"Last-Event-ID": {strconv.FormatInt(e.After, 10)}, "Accept": {"text/event-stream"}}
+	resp, err := c.send(ctx, http.MethodGet, fmt.Sprintf("%s?follow=%t", path(segments...), e.Follow), nil, header)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return c.parse(resp.Body, func(event session.Event) error {
+		if event.ID <= e.After {
+			return nil
+		}
+		if err := emit(event); err != nil {
+			return err
+		}
+		e.After = event.ID
+		return nil
+	})
+}
+
+// parse reads server-sent events; their data is the event, in one line.
+func (c *Client) parse(stream io.Reader, emit func(session.Event) error) error {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var event session.Event
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return &UnreachableError{Base: c.base, Err: fmt.Errorf("read an event: %w", err)}
+		}
+		if err := emit(event); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return &UnreachableError{Base: c.base, Err: fmt.Errorf("the stream broke: %w", err)}
+	}
+	return nil
+}
