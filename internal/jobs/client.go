@@ -48,7 +48,7 @@ func New(c Config) (*river.Client[pgx.Tx], error) {
 	config := &river.Config{
 		ID:                   clientID(c.Hub.Process()),
 		Schema:               db.RiverSchema,
-		Logger:               c.Log,
+		Logger:               slog.New(warnings{c.Log.Handler()}),
 		FetchCooldown:        fetchCooldown,
 		FetchPollInterval:    500 * time.Millisecond,
 		JobTimeout:           jobTimeout,
@@ -76,6 +76,14 @@ func Every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval),
 		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
 		&river.PeriodicJobOpts{RunOnStart: true})
+}
+
+// warnings keeps River's running commentary out of the log.
+type warnings struct{ slog.Handler }
+
+// Enabled lets warnings and errors pass.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
 
 // soon retries after 1 s, doubling to a minute: people wait for the outcome.
@@ -145,4 +153,3 @@ func (w *rescueWorker) free(ctx context.Context, tx pgx.Tx, client string) error
 		  AND attempted_by[cardinality(attempted_by)] = $1`, client)
 	return err
 }
-

@@ -34,13 +34,17 @@ func (l *serverLog) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// sessionEnded is what the server says of each session that an orderly stop
+// ends; it is no trouble.
+const sessionEnded = "FATAL:  terminating connection due to administrator command"
+
 func (l *serverLog) keep(line string) {
 	l.last = append(l.last, line)
 	l.last = l.last[max(0, len(l.last)-keptLines):]
 	switch {
 	case strings.HasPrefix(line, "PANIC:"):
 		l.logger.Error("embedded database", "line", line)
-	case strings.HasPrefix(line, "FATAL:"):
+	case strings.HasPrefix(line, "FATAL:") && line != sessionEnded:
 		l.logger.Warn("embedded database", "line", line)
 	default:
 		l.logger.Debug("embedded database", "line", line)
