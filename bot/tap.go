@@ -47,10 +47,15 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 	if !ok {
 		return noOwner(btn.Request), nil
 	}
+	if err := b.adopt(ctx, btn, ev.Message); err != nil {
+		return "", err
+	}
 	if !btn.Action.Decides() {
 		return b.tapDetails(ctx, ch, btn, user)
 	}
-	return b.decide(ctx, btn.Decision(actor(ch, user)))
+	text, err := b.decide(ctx, btn.Decision(actor(ch, user)))
+	b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message)
+	return text, err
 }
 
 // actor is a person that a platform has vouched for.

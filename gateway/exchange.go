@@ -34,6 +34,8 @@ type exchange struct {
 
 	mu       sync.Mutex
 	finished bool
+	// first, if set, runs before anything of the answer is written.
+	first func()
 }
 
 // message is the JSON-RPC message of an exchange, each part in the bytes that
@@ -45,10 +47,27 @@ type message struct {
 	Meta   map[string]json.RawMessage
 }
 
+// WriteHeader passes the status on.
+func (x *exchange) WriteHeader(status int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.begin()
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// begin runs first, once; x.mu is held.
+func (x *exchange) begin() {
+	if first := x.first; first != nil {
+		x.first = nil
+		first()
+	}
+}
+
 // Write passes an event on, whole.
 func (x *exchange) Write(b []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.begin()
 	return x.ResponseWriter.Write(b)
 }
 

@@ -108,20 +108,39 @@ func (g *Gateway) post(x *exchange) {
 	x.message = m
 	r := x.request
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if r.Header.Get(versionHeader) >= modernVersion {
+		x.sessionID = ""
+		if err := g.openSession(r.Context(), x.holmSession()); err != nil {
+			refuse(x.ResponseWriter, err)
+			return
+		}
+	}
 	id := g.exchanges.add(x)
 	defer g.exchanges.remove(id)
 	defer x.finish()
 	r.Header.Set(exchangeHeader, id)
 
-	if r.Header.Get(versionHeader) >= modernVersion {
-		x.sessionID = ""
+	if x.modern() {
 		x.client = clientName(m.Meta["io.modelcontextprotocol/clientInfo"])
 		g.stateless.ServeHTTP(x, r)
 		return
 	}
+	if m.Method == "initialize" && x.sessionID == "" {
+		x.first = func() { g.opened(x) }
+	}
 	g.stateful.ServeHTTP(x, r)
-	if opened := x.Header().Get(sessionHeader); m.Method == "initialize" && opened != "" && x.sessionID == "" {
-		g.sessions.add(opened, x.caller.KeyPrefix, clientName(m.Params["clientInfo"]))
+}
+
+// opened registers the session that an initialize has made, before its client
+// learns the id.
+func (g *Gateway) opened(x *exchange) {
+	if x.sessionID = x.Header().Get(sessionHeader); x.sessionID == "" {
+		return // it was refused
+	}
+	g.sessions.add(x.sessionID, x.caller.KeyPrefix, clientName(x.message.Params["clientInfo"]))
+	if err := g.openSession(x.request.Context(), x.holmSession()); err != nil {
+		// The first request for approval stores it then.
+		g.Log.Warn("a session could not be stored", "agent_id", x.caller.AgentID, "error", err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"holm/internal/session"
 )
 
 // idleTimeout ends stateful MCP sessions that nobody uses.
@@ -24,6 +26,8 @@ type mcpSession struct {
 type sessionTable struct {
 	mu   sync.Mutex
 	byID map[string]*mcpSession
+	// stored are the sessions of keys that have their row.
+	stored sync.Map
 }
 
 func newSessionTable() *sessionTable { return &sessionTable{byID: map[string]*mcpSession{}} }
@@ -134,4 +138,20 @@ func (g *Gateway) holdFor(clientName string) time.Duration {
 		}
 	}
 	return g.Hold
+}
+
+// openSession stores the session that a message belongs to, so that its events
+// can be followed from its first message on. Sessionless calls of a key share
+// one session, which is stored once by each process.
+func (g *Gateway) openSession(ctx context.Context, s session.Session) error {
+	if s.Kind == session.Key {
+		if _, done := g.sessions.stored.LoadOrStore(s.ID+" "+s.RequesterID, true); done {
+			return nil
+		}
+	}
+	if err := session.Ensure(ctx, g.Pool, s); err != nil {
+		g.sessions.stored.Delete(s.ID + " " + s.RequesterID)
+		return err
+	}
+	return nil
 }
