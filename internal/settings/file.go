@@ -69,7 +69,7 @@ func yamlProblem(err error) string {
 	}
 	line := yamlLine.FindString(err.Error())
 	if mistyped := new(yaml.TypeError); errors.As(err, &mistyped) {
-		return strings.TrimPrefix(line+": a text is wanted here", ": ")
+		return strings.TrimPrefix(line+": this value cannot be used here", ": ")
 	}
 	return strings.TrimPrefix(line+": this is not YAML", ": ")
 }

@@ -117,6 +117,10 @@ func (s *Settings) readVariables(variables map[string]string) error {
 	if own := new(Error); errors.As(err, &own) {
 		return own
 	}
+	if mistyped := (env.ParseError{}); errors.As(err, &mistyped) {
+		// Fields that are no text are called like their variables.
+		return unusable("HOLM_"+strings.ToUpper(mistyped.Name), "the value cannot be read: %v", mistyped.Err)
+	}
 	if err != nil {
 		return unusable("settings", "%v", err)
 	}

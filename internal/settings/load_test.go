@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -70,7 +71,7 @@ func TestEveryVariable(t *testing.T) {
 	dir := clean(t)
 	for name, value := range map[string]string{
 		"HOLM_LISTEN": "0.0.0.0:80", "HOLM_PUBLIC_URL": "https://holm.example/", "HOLM_URL": "http://there:1/",
-		"HOLM_DATABASE_URL": "postgres://u@h/d", "HOLM_PG_BIN": "/pg", "HOLM_AGENT": "claude",
+		"HOLM_DATABASE_URL": "postgres://u@h/d", "HOLM_PG_BIN": "/pg", "HOLM_AGENT": "claude", "HOLM_HOLD": "30s",
 		"HOLM_ADMIN_TOKEN": "admin-token-of-operator", "HOLM_SECRET_KEY": "secret-key-of-operator",
 		"HOLM_OWNERS":         "telegram:123456, slack:T01/U02,matrix:@a:b",
 		"HOLM_TELEGRAM_TOKEN": "1:a", "HOLM_TELEGRAM_API_URL": "http://tg", "HOLM_TELEGRAM_MODE": "polling",
@@ -81,7 +82,7 @@ func TestEveryVariable(t *testing.T) {
 	}
 	want := settings.Settings{
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
-		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude",
+		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second,
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
@@ -109,9 +110,9 @@ func TestEveryFlag(t *testing.T) {
 	clean(t)
 	dir := t.TempDir()
 	got := load(t, "--data-dir", dir, "--listen", ":5", "--public-url", "http://p", "--database-url", "postgresql://h/d",
-		"--pg-bin", "/b", "--agent", "a", "--owners", "telegram:7")
+		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--owners", "telegram:7")
 	want := settings.Settings{
-		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a",
+		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a", Hold: time.Minute,
 		Owners:   settings.Owners{identity.Address{Channel: "telegram", Identity: "7"}},
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
@@ -179,6 +180,9 @@ func TestRefused(t *testing.T) {
 		{"owner without channel", "HOLM_OWNERS", "123", "not an identity"},
 		{"owner by name", "HOLM_OWNERS", "telegram:@peter", "numeric user id"},
 		{"owner without team", "HOLM_OWNERS", "slack:U02", "team and user id"},
+		{"no duration", "HOLM_HOLD", "soon", "HOLM_HOLD: the value cannot be read"},
+		{"negative", "HOLM_HOLD", "-1s", "want a duration"},
+		{"long", "HOLM_HOLD", "1h", "at most 10m"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "webhook receiver"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "event receiver"},
@@ -211,8 +215,9 @@ func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown", "listn: x", "line 1: there is no setting listn"},
 		{"unknown inside", "slack:\n  signing_secret: s3cret-value", "line 2: there is no setting signing_secret"},
-		{"list", "admin_token: [s3cret-value]", "line 1: a text is wanted"},
+		{"list", "admin_token: [s3cret-value]", "line 1: this value cannot be used"},
 		{"no yaml", "admin_token: 's3cret-value\n", "not YAML"},
+		{"no duration", "hold: s3cret-value", "line 1: this value cannot be used"},
 		{"two documents", "agent: a\n---\nagent: b\n", "more than one document"},
 		{"owners", "owners: {a: b}", "list of identities"},
 		{"owner", "owners: [nobody]", "not an identity"},
