@@ -12,7 +12,7 @@ require github.com/riverqueue/river v0.51.2
 
 require github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.2
 
-require github.com/riverqueue/river/rivertype v0.51.2 // indirect
+require github.com/riverqueue/river/rivertype v0.51.2
 
 require github.com/modelcontextprotocol/go-sdk v1.8.0
 
@@ -43,27 +43,27 @@ require go.yaml.in/yaml/v3 v3.0.6
 require github.com/cenkalti/backoff/v5 v5.0.3
 
 require (
+	github.com/gorilla/websocket v1.5.3
+	github.com/jackc/puddle/v2 v2.2.3
+	github.com/riverqueue/river/riverdriver v0.51.2
+	github.com/spf13/pflag v1.0.10
 	golang.org/x/crypto v0.58.0
 	golang.org/x/time v0.15.0
 )
 
 require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
-	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mfridman/interpolate v0.2.0 // indirect
-	github.com/riverqueue/river/riverdriver v0.51.2 // indirect
 	github.com/riverqueue/river/rivershared v0.51.2 // indirect
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tidwall/gjson v1.20.0 // indirect
 	github.com/tidwall/match v1.2.0 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect

@@ -302,6 +302,18 @@ type event struct {
 	Data     json.RawMessage
 }
 
+// payload reads what the event says.
+func (e event) payload(t *testing.T, into any) {
+	t.Helper()
+	var whole struct{ Payload json.RawMessage }
+	if err := json.Unmarshal(e.Data, &whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(whole.Payload, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // stream follows a session's events with the agent's own key.
 func (p *process) stream(agent, key, session string) <-chan event {
 	p.t.Helper()

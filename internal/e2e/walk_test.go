@@ -44,9 +44,7 @@ func TestWalk(t *testing.T) {
 		Args                         map[string]any
 	}
 	e := p.nextEvent(events, "approval_requested")
-	if err := json.Unmarshal(e.Data, &requested); err != nil {
-		t.Fatal(err)
-	}
+	e.payload(t, &requested)
 	if requested.ResourceKey != "mcp__fix__record" || requested.Mode != "async" || requested.Args["order"] != "1042" {
 		t.Errorf("approval_requested: %s", e.Data)
 	}
@@ -82,9 +80,7 @@ func TestWalk(t *testing.T) {
 	}
 	var resolved struct{ RequestID, Decision, Resolution string }
 	e = p.nextEvent(events, "approval_resolved")
-	if err := json.Unmarshal(e.Data, &resolved); err != nil {
-		t.Fatal(err)
-	}
+	e.payload(t, &resolved)
 	if resolved.RequestID != requested.RequestID || resolved.Decision != "approved" || resolved.Resolution != "single" {
 		t.Errorf("approval_resolved: %s", e.Data)
 	}
