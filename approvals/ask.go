@@ -244,4 +244,3 @@ func (s *Service) Told(ctx context.Context, requestID string) error {
 	}
 	return nil
 }
-

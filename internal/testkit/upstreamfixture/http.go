@@ -194,4 +194,6 @@ func (h *HTTP) onStream(session string) func(string) {
 	}
 }
 
-func sse(message string) string { return "event: message\ndata: " + strings.ReplaceAll(message, "\n", " ") + "\n\n" }
+func sse(message string) string {
+	return "event: message\ndata: " + strings.ReplaceAll(message, "\n", " ") + "\n\n"
+}
