@@ -39,7 +39,7 @@ func oneLine(text string) string {
 	return bot.VisibleLine(strings.TrimRight(text, "\n"))
 }
 
-// lines shows JSON that others wrote, indented.
+// indented shows JSON that others wrote, indented.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, raw, "  ", "  "); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"holm/policy"
@@ -163,4 +164,21 @@ func TestRowsThatCannotBeUsed(t *testing.T) {
 	if problem.Field != "scope.args[0].pattern" || problem.Position == 0 {
 		t.Errorf("got %+v, want field and position", problem)
 	}
+}
+
+func TestBodiesThatTwoReadersWouldReadDifferently(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	const row = `{"resourceType":"tool","resourceKey":"x","effect":"allow","grants":[{"type":"any"}],"scope":`
+	for _, scope := range []string{
+		`{"args":[],"args":[]}}`,
+		`{"args":[{"arg":"a","match":"glob","pattern":"x","pattern":"*"}]}}`,
+		`{},"effect":"deny"}`,
+		`{},"gr\u0061nts":[]}`,
+		strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}",
+	} {
+		w.admin("POST", "/api/agents/main/policies", row+scope).is(400, "bad_json")
+	}
+	// The same word as a value, or in another object, is no key twice.
+	w.admin("POST", "/api/agents/main/policies", row+`{"args":[{"arg":"arg","match":"glob","pattern":"arg"},{"arg":"b","match":"glob","pattern":"x"}]}}`).is(201)
 }

@@ -12,73 +12,6 @@ import (
 	"holm/policy/rulestore"
 )
 
-func (c *cli) newListCommand() *cobra.Command {
-	servers := &cobra.Command{
-		Use: "servers", Aliases: []string{"server"}, Short: "List upstream MCP servers", Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			list, err := holm.Servers(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, list, func(w io.Writer) { printServers(w, list) })
-		},
-	}
-	agents := &cobra.Command{
-		Use: "agents", Aliases: []string{"agent"}, Short: "List agents", Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			list, err := holm.Agents(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, list, func(w io.Writer) { printAgents(w, list) })
-		},
-	}
-	return group("list", "List servers or agents", servers, agents)
-}
-
-func printServers(w io.Writer, list []httpapi.Server) {
-	if len(list) == 0 {
-		fmt.Fprintln(w, "No servers yet. Register one: holm add server NAME --command \"…\"")
-		return
-	}
-	table(w, "NAME STATE TOOLS REACHED", func(row func(...any)) {
-		for _, s := range list {
-			state, tools := "-", "-"
-			if s.Status != nil {
-				state, tools = s.Status.State, fmt.Sprint(len(s.Status.Tools))
-			}
-			row(s.Name, state, tools, reached(s))
-		}
-	})
-}
-
-func reached(s httpapi.Server) string {
-	if s.URL != "" {
-		return s.URL
-	}
-	return strings.Join(s.Command, " ")
-}
-
-func printAgents(w io.Writer, list []identity.Agent) {
-	if len(list) == 0 {
-		fmt.Fprintln(w, "No agents yet. Register one: holm add agent NAME")
-		return
-	}
-	table(w, "NAME DEFAULT CREATED", func(row func(...any)) {
-		for _, a := range list {
-			row(a.ID, a.DefaultDecision, when(a.CreatedAt))
-		}
-	})
-}
-
 func (c *cli) newShowCommand() *cobra.Command {
 	server := &cobra.Command{
 		Use: "server NAME", Short: "Show a server with its tools and how it does", Args: exactly("NAME"),
@@ -179,35 +112,4 @@ func keyState(k identity.Key) string {
 		return "until " + when(*k.ExpiresAt)
 	}
 	return ""
-}
-
-func (c *cli) newRemoveCommand() *cobra.Command {
-	server := &cobra.Command{
-		Use: "server NAME", Short: "Forget an upstream MCP server", Args: exactly("NAME"),
-		Long: "Forget a server. Policy rows that speak of it stay, and hold again if it comes back.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			if err := holm.RemoveServer(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			return c.done(cmd.OutOrStdout(), "Server %s is removed.", args[0])
-		},
-	}
-	agent := &cobra.Command{
-		Use: "agent NAME", Short: "Remove an agent with its keys, rows, sessions and requests", Args: exactly("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			if err := holm.RemoveAgent(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			return c.done(cmd.OutOrStdout(), "Agent %s is removed; the audit log keeps what happened.", args[0])
-		},
-	}
-	return group("remove", "Remove a server or an agent", server, agent)
 }
