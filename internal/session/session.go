@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holm/internal/db"
 	"holm/internal/fault"
@@ -43,13 +44,18 @@ type Session struct {
 }
 
 // Ensure stores s unless it is there already. A session id that belongs to
-// another agent or requester is refused as unknown.
+// another agent, requester or key is refused as unknown, and so is an agent
+// that is not there.
 func Ensure(ctx context.Context, q db.Queryer, s Session) error {
 	const insert = `
 		INSERT INTO sessions (id, agent_id, kind, requester_id, key_prefix)
 		VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO NOTHING`
-	if _, err := q.Exec(ctx, insert, s.ID, s.AgentID, s.Kind, s.RequesterID, s.KeyPrefix); err != nil {
+	_, err := q.Exec(ctx, insert, s.ID, s.AgentID, s.Kind, s.RequesterID, s.KeyPrefix)
+	if foreignKey(err) {
+		return fault.NotFoundf("no agent %q", s.AgentID)
+	}
+	if err != nil {
 		return fmt.Errorf("store session: %w", err)
 	}
 	stored, err := Get(ctx, q, s.AgentID, s.ID)
@@ -98,6 +104,12 @@ func unknown(id string) error {
 	return fault.NotFoundf("no session %q", id)
 }
 
+// foreignKey tells whether err is a reference to a row that is not there.
+func foreignKey(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == "23503"
+}
+
 // Event is one entry of a session's list. ID rises with every event of the
 // installation, so a reader resumes from any point on any replica.
 type Event struct {
@@ -118,7 +130,7 @@ const (
 
 // Append adds an event in the caller's transaction and gives its id.
 //
-// The transaction id is taken before the event's number: Since relies on that
+// The transaction id is taken before the event's number: Stream relies on that
 // to know when no lower number can appear any more.
 func Append(ctx context.Context, tx pgx.Tx, agentID, sessionID, eventType string, payload any) (int64, error) {
 	body, err := json.Marshal(payload)

@@ -73,8 +73,16 @@ func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
 			idle.Reset(s.IdleEvery)
 		}
 		pause := pollInterval
-		if n := len(batch.events); n > 0 && (n == batchSize || batch.events[n-1].ID > limit) {
+		switch n := len(batch.events); {
+		case n > 0 && batch.events[n-1].ID > limit && mark.reached():
+			if mark, err = s.mark(ctx, mark.final); err != nil {
+				return err
+			}
+			pause = 0
+		case n > 0 && batch.events[n-1].ID > limit:
 			pause = settleInterval
+		case n == batchSize:
+			pause = 0
 		}
 		select {
 		case <-ctx.Done():
@@ -89,35 +97,34 @@ func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
 	}
 }
 
-// batch is what one statement saw, and the transactions that were running then.
+// batch is what one statement saw: events, and the oldest transaction that was
+// running then.
 type batch struct {
-	events     []Event
-	xmin, xmax uint64
-	at         time.Time
+	events []Event
+	xmin   uint64
+	at     time.Time
 }
 
-// watermark remembers an id below which no event can appear any more once all
-// transactions older than xmax have ended. Numbers are drawn by a transaction
-// that has its id already, so an unseen lower number belongs to one of these.
+// watermark knows how far the list is complete. Numbers are drawn by a
+// transaction that has its id already, so once all that had one when id was the
+// last number drawn have ended, no event up to id can appear any more.
+//
+// The xmax of a snapshot would not do for xid: it follows the last transaction
+// that ended, and younger ones may be running and have drawn lower numbers.
 type watermark struct {
-	id   int64
-	xmax uint64
+	final int64
+	id    int64
+	xid   uint64
 }
+
+func (m *watermark) reached() bool { return m.final >= m.id }
 
 // advance gives the highest id that may be handed out.
 func (m *watermark) advance(b batch) int64 {
-	limit := int64(0)
-	if len(b.events) == 0 {
-		return limit
+	if len(b.events) > 0 && b.xmin >= m.xid {
+		m.final = max(m.final, m.id)
 	}
-	last := b.events[len(b.events)-1]
-	if b.xmin >= m.xmax {
-		limit = m.id
-		*m = watermark{id: last.ID, xmax: b.xmax}
-	}
-	if b.xmin == b.xmax {
-		return last.ID
-	}
+	limit := m.final
 	for _, event := range b.events {
 		if b.at.Sub(event.CreatedAt) > patience {
 			limit = max(limit, event.ID)
@@ -126,10 +133,23 @@ func (m *watermark) advance(b batch) int64 {
 	return limit
 }
 
+// mark begins a new watermark: the last number drawn, then the id of a
+// transaction that is younger than any that can have drawn up to it.
+func (s *Stream) mark(ctx context.Context, final int64) (watermark, error) {
+	m := watermark{final: final}
+	err := s.Pool.QueryRow(ctx, `
+		WITH drawn AS MATERIALIZED (SELECT last_value FROM session_event_ids)
+		SELECT last_value, pg_current_xact_id()::text::bigint
+		FROM drawn`).Scan(&m.id, &m.xid)
+	if err != nil {
+		return m, fmt.Errorf("read the last event number: %w", err)
+	}
+	return m, nil
+}
+
 func (s *Stream) read(ctx context.Context) (batch, error) {
 	rows, err := s.Pool.Query(ctx, `
 		SELECT pg_snapshot_xmin(snap.now)::text::bigint,
-		       pg_snapshot_xmax(snap.now)::text::bigint,
 		       clock_timestamp(),
 		       e.id, e.session_id, e.agent_id, e.type, e.payload, e.created_at
 		FROM (SELECT pg_current_snapshot() AS now) snap
@@ -148,7 +168,7 @@ func (s *Stream) read(ctx context.Context) (batch, error) {
 	}
 	var b batch
 	b.events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Event, err error) {
-		err = row.Scan(&b.xmin, &b.xmax, &b.at, &e.ID, &e.SessionID, &e.AgentID, &e.Type, &e.Payload, &e.CreatedAt)
+		err = row.Scan(&b.xmin, &b.at, &e.ID, &e.SessionID, &e.AgentID, &e.Type, &e.Payload, &e.CreatedAt)
 		return e, err
 	})
 	if err != nil {
