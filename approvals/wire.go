@@ -27,6 +27,7 @@ type Wire struct {
 	ArgsDigest    string             `json:"argsDigest"`
 	Status        Status             `json:"status"`
 	Resolution    *policy.Resolution `json:"resolution,omitempty"`
+	Extent        *Extent            `json:"extent,omitempty"`
 	ResolvedBy    *string            `json:"resolvedBy,omitempty"`
 	ResolvedVia   *string            `json:"resolvedVia,omitempty"`
 	Reason        *string            `json:"reason,omitempty"`
@@ -87,7 +88,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
-		Status: r.Status, Resolution: r.Resolution,
+		Status: r.Status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
 		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries,

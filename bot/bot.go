@@ -26,6 +26,9 @@ type Config struct {
 	Jobs approvals.Jobs
 	// Channels are the connections of this process, one for each namespace.
 	Channels []Channel
+	// Remote gives the channel of an adapter that is registered for an agent and
+	// runs outside, nil when there is none. Optional.
+	Remote func(ctx context.Context, namespace, agentID string) (Channel, error)
 	// Agent is the agent that the channels belong to: the one whose owners a
 	// stranger is sent to.
 	Agent string
@@ -63,6 +66,19 @@ func New(c Config) (*Bot, error) {
 		b.channels[ch.Namespace()] = ch
 	}
 	return b, nil
+}
+
+// channel gives the connection through which people of a namespace are told
+// of an agent; nil when there is none.
+func (b *Bot) channel(ctx context.Context, namespace, agentID string) (Channel, error) {
+	if ch := b.channels[namespace]; ch != nil || b.Remote == nil {
+		return ch, nil
+	}
+	ch, err := b.Remote(ctx, namespace, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("find channel %s: %w", namespace, err)
+	}
+	return ch, nil
 }
 
 // AddWorkers registers the workers of all jobs in approvals.CardQueue. Only

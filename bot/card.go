@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holm/approvals"
+	"holm/internal/identity"
 	"holm/policy"
 )
 
@@ -81,7 +82,7 @@ func headline(r approvals.Request) string {
 
 func facts(r approvals.Request, noArgs bool) []Fact {
 	all := []Fact{
-		{Label: "From", Value: fmt.Sprintf("%s via agent %s", requester(r), r.AgentID)},
+		{Label: "From", Value: from(r)},
 		{Label: resourceLabel(r.ResourceType), Value: oneLine(r.ResourceKey, maxKey), Code: true},
 	}
 	if noArgs {
@@ -95,6 +96,14 @@ func facts(r approvals.Request, noArgs bool) []Fact {
 }
 
 func requester(r approvals.Request) string { return oneLine(r.RequesterName, maxName) }
+
+// from says who asks, and through which agent unless it is the agent itself.
+func from(r approvals.Request) string {
+	if r.RequesterID == identity.AgentRequester(r.AgentID) {
+		return "agent " + r.AgentID
+	}
+	return fmt.Sprintf("%s via agent %s", requester(r), r.AgentID)
+}
 
 func resourceLabel(kind string) string {
 	labels := map[string]string{"tool": "Tool", "file": "File", "exec": "Command", "mcp": "MCP"}

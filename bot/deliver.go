@@ -45,7 +45,10 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 		if !wanted {
 			return b.undelivered(ctx, d, stateSkipped, nil)
 		}
-		ch := b.channels[d.Channel]
+		ch, err := b.channel(ctx, d.Channel, r.AgentID)
+		if err != nil {
+			return err
+		}
 		if ch == nil {
 			return b.undelivered(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
 		}

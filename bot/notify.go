@@ -49,9 +49,7 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 	}
 	var jobs []river.JobArgs
 	for _, a := range addresses {
-		if b.channels[a.Channel] != nil {
-			jobs = append(jobs, noticeArgs{Channel: a.Channel, Identity: a.Identity, Text: text})
-		}
+		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text})
 	}
 	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		if err := b.queue(ctx, tx, jobs...); err != nil {
@@ -90,6 +88,7 @@ func news(r approvals.Request, version int) string {
 
 // noticeArgs sends one short message to one person.
 type noticeArgs struct {
+	AgentID  string `json:"agentId"`
 	Channel  string `json:"channel"`
 	Identity string `json:"identity"`
 	Text     string `json:"text"`
@@ -116,11 +115,14 @@ func (w *noticeWorker) NextRetry(job *river.Job[noticeArgs]) time.Time { return 
 // Work sends the message. It gives up on a person who cannot be reached, and
 // on news that has grown old.
 func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) error {
-	ch := w.bot.channels[job.Args.Channel]
+	ch, err := w.bot.channel(ctx, job.Args.Channel, job.Args.AgentID)
+	if err != nil {
+		return err
+	}
 	if ch == nil || time.Since(job.CreatedAt) > noticeTime {
 		return nil
 	}
-	err := w.bot.say(ctx, ch, Recipient{Identity: job.Args.Identity}, job.Args.Text)
+	err = w.bot.say(ctx, ch, Recipient{Identity: job.Args.Identity}, job.Args.Text)
 	if err != nil {
 		return again(job, fmt.Errorf("send notice: %w", err))
 	}

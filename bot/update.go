@@ -35,7 +35,10 @@ func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.Update
 		if err != nil || !ok || d.State != stateSent {
 			return err
 		}
-		ch := b.channels[d.Channel]
+		ch, err := b.channel(ctx, d.Channel, r.AgentID)
+		if err != nil {
+			return err
+		}
 		if ch == nil {
 			// The card stays behind: it is repaired once the channel is back.
 			return b.undelivered(ctx, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))

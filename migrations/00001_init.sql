@@ -62,11 +62,12 @@ CREATE TABLE agent_keys (
 );
 CREATE INDEX agent_keys_agent ON agent_keys (agent_id);
 
--- channels: connections registered in the database (internal/identity). A
--- channel named by environment settings has no row.
+-- channels: adapters that run outside (internal/identity). Holm's own channels,
+-- which settings name, have no row.
 CREATE TABLE channels (
     namespace  text PRIMARY KEY,
     agent_id   text NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    url        text NOT NULL,
     token_hash bytea NOT NULL UNIQUE,
     created_at timestamptz NOT NULL DEFAULT now()
 );
@@ -244,7 +245,7 @@ CREATE TABLE audit_queue (
     kind     text NOT NULL,
     agent_id text NOT NULL DEFAULT '',
     actor    text NOT NULL DEFAULT '',
-    data     jsonb NOT NULL
+    data     json NOT NULL
 );
 
 CREATE TABLE audit_log (

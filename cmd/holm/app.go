@@ -18,10 +18,12 @@ import (
 	"holm/approvals"
 	"holm/bot"
 	"holm/channels"
+	"holm/channels/remote"
 	"holm/gateway"
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/db/embedded"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/jobs"
 	"holm/internal/secret"
@@ -176,7 +178,7 @@ func (a *app) assemble(publicURL string) error {
 	a.approvals.Jobs = a.jobs
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
-		Channels: append(connections, a.extra...), Agent: a.settings.Agent, PublicURL: publicURL, Log: a.log,
+		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent, PublicURL: publicURL, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -190,6 +192,20 @@ func (a *app) assemble(publicURL string) error {
 		Log: a.log, Version: version, Hold: a.settings.Hold,
 	})
 	return err
+}
+
+// remoteChannel finds the adapters that operators registered.
+func (a *app) remoteChannel(keeper *secret.Keeper) func(context.Context, string, string) (bot.Channel, error) {
+	return func(ctx context.Context, namespace, agentID string) (bot.Channel, error) {
+		c, err := identity.GetChannel(ctx, a.pool, namespace)
+		if f, ok := fault.As(err); ok && f.Kind == fault.NotFound || err == nil && c.AgentID != agentID {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return remote.New(remote.Config{Namespace: namespace, URL: c.URL, Secret: c.SigningSecret(keeper)}), nil
+	}
 }
 
 // ensureAgent makes the settings' agent and its owners when they are missing.

@@ -58,27 +58,33 @@ func channelState(ch httpapi.Channel) string {
 }
 
 func (c *cli) newChannelsAddCommand() *cobra.Command {
-	var agent string
+	var agent, url string
 	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Register a channel that runs outside and show its token, once", Args: exactly("NAME"),
-		Long: "Register an adapter of your own for another chat platform. It calls the REST interface with its\n" +
-			"token and names the acting person in X-Channel-User-Id. NAME is the first part of its identities.",
-		Example: "  holm channels add matrix --agent main",
+		Use: "add NAME --url URL", Short: "Register a channel that runs outside and show its token, once", Args: exactly("NAME"),
+		Long: "Register an adapter of your own for another chat platform. It takes cards at its address and calls\n" +
+			"the REST interface with its token, naming the acting person in X-Channel-User-Id. NAME is the first\n" +
+			"part of its identities. docs/channel-adapters.md is the contract.",
+		Example: "  holm channels add matrix --url http://127.0.0.1:9000/holm --agent main",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if url == "" {
+				return usagef("say with --url where the adapter takes cards")
+			}
 			holm, name, err := c.connectFor(cmd.Context(), agent)
 			if err != nil {
 				return err
 			}
-			made, err := holm.AddChannel(cmd.Context(), args[0], name)
+			made, err := holm.AddChannel(cmd.Context(), args[0], name, url)
 			if err != nil {
 				return err
 			}
 			return c.print(cmd, made, func(w io.Writer) {
-				fmt.Fprintf(w, "Channel %s of agent %s is registered. Its token, shown only now:\n  %s\n", made.Namespace, made.AgentID, made.Token)
+				fmt.Fprintf(w, "Channel %s of agent %s is registered. Shown only now:\n  token           %s\n  signing secret  %s\n",
+					made.Namespace, made.AgentID, made.Token, made.SigningSecret)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "the agent; default that of HOLM_AGENT, or the only one there is")
+	cmd.Flags().StringVar(&url, "url", "", "where the adapter takes cards (required)")
 	return cmd
 }
 

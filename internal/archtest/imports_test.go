@@ -63,6 +63,7 @@ var rules = []struct {
 	{"channels", []string{"bot", "channels/"}},
 	{"migrations", nil},
 	{"internal/httpapi", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
+	{"internal/client", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/db", []string{"migrations", "internal/db/"}},
 	{"internal/", []string{"policy", "migrations", "internal/"}},
 	{"cmd/holm", []string{"approvals", "bot", "channels", "channels/", "gateway", "policy", "policy/rulestore", "internal/"}},

@@ -46,10 +46,10 @@ func (c *Client) Channels(ctx context.Context) (list []httpapi.Channel, err erro
 	return list, err
 }
 
-// AddChannel registers a channel that runs outside and gives the only copy of
-// its token.
-func (c *Client) AddChannel(ctx context.Context, namespace, agent string) (ch httpapi.ChannelWithToken, err error) {
-	_, err = c.call(ctx, http.MethodPost, path("channels"), map[string]string{"namespace": namespace, "agentId": agent}, &ch)
+// AddChannel registers a channel that runs outside, takes cards at url, and
+// gives the only copy of its token.
+func (c *Client) AddChannel(ctx context.Context, namespace, agent, url string) (ch httpapi.ChannelWithToken, err error) {
+	_, err = c.call(ctx, http.MethodPost, path("channels"), map[string]string{"namespace": namespace, "agentId": agent, "url": url}, &ch)
 	return ch, err
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/hex"
 	"net/http"
 	"time"
 
@@ -31,7 +32,9 @@ type Channel struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agentId"`
 	// Kind is builtin for Holm's own and external for those that run outside.
-	Kind      string    `json:"kind" enum:"builtin,external"`
+	Kind string `json:"kind" enum:"builtin,external"`
+	// URL takes the cards of an external one.
+	URL       string    `json:"url,omitempty"`
 	Connected *bool     `json:"connected,omitempty" doc:"Of builtin channels."`
 	Account   string    `json:"account,omitempty"`
 	LastEvent time.Time `json:"lastEvent,omitzero"`
@@ -54,7 +57,7 @@ func (s *server) listChannels(ctx context.Context, _ *nothing) (*listOf[Channel]
 	}
 	external, err := identity.ListChannels(ctx, s.Pool)
 	for _, c := range external {
-		all = append(all, Channel{Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", CreatedAt: c.CreatedAt})
+		all = append(all, Channel{Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", URL: c.URL, CreatedAt: c.CreatedAt})
 	}
 	return list(all), err
 }
@@ -63,6 +66,7 @@ type createChannelInput struct {
 	Body struct {
 		Namespace string `json:"namespace" doc:"The first part of its identities: lower-case letters, digits and -." example:"matrix"`
 		AgentID   string `json:"agentId"`
+		URL       string `json:"url" doc:"Where the adapter takes cards, by POST." example:"https://adapter.example.com/holm"`
 	}
 }
 
@@ -71,6 +75,9 @@ type ChannelWithToken struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agentId"`
 	Token     string `json:"token"`
+	// SigningSecret, in hexadecimal, proves to the adapter that a card is
+	// Holm's: see docs/channel-adapters.md.
+	SigningSecret string `json:"signingSecret"`
 }
 
 func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*oneOf[ChannelWithToken], error) {
@@ -79,7 +86,12 @@ func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*on
 	}
 	out := oneOf[ChannelWithToken]{Body: ChannelWithToken{Namespace: in.Body.Namespace, AgentID: in.Body.AgentID}}
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		out.Body.Token, err = identity.CreateChannel(ctx, tx, in.Body.AgentID, in.Body.Namespace, adminActor)
+		out.Body.Token, err = identity.CreateChannel(ctx, tx, in.Body.AgentID, in.Body.Namespace, in.Body.URL, adminActor)
+		if err != nil {
+			return err
+		}
+		made, err := identity.GetChannel(ctx, tx, in.Body.Namespace)
+		out.Body.SigningSecret = hex.EncodeToString(made.SigningSecret(s.Secret))
 		return err
 	})
 	return &out, err

@@ -54,7 +54,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"GET", "/api/servers/git", ""},
 		{"DELETE", "/api/servers/git", ""},
 		{"GET", "/api/channels", ""},
-		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main"}`},
+		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`},
 		{"DELETE", "/api/channels/matrix", ""},
 		{"GET", "/api/agents/main/events", ""},
 	} {

@@ -8,7 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
+	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/policy"
 )
 
 func (s *server) registerMembers() {
@@ -21,6 +23,11 @@ func (s *server) registerMembers() {
 		Summary: "Invite a person", Tags: []string{"people"},
 		Description: "Whoever presents the token first, to the bot on one of the channels, gets the role. The answer holds the only copy.",
 	}, s.createInvite)
+	handle(s, huma.Operation{
+		OperationID: "redeem-invite", Method: http.MethodPost, Path: "/api/agents/{agentId}/invites/redeem",
+		Summary: "Use an invitation for a person", Tags: []string{"people"},
+		Description: "For a channel that runs outside: the person named in X-Channel-User-Id presents the token, in their own chat.",
+	}, s.redeemInvite)
 }
 
 func (s *server) listMembers(ctx context.Context, in *AgentPath) (*listOf[identity.Member], error) {
@@ -67,4 +74,34 @@ func (s *server) createInvite(ctx context.Context, in *createInviteInput) (*oneO
 		}
 	}
 	return &oneOf[Invite]{Body: invite}, nil
+}
+
+type redeemInviteInput struct {
+	AgentPath
+	Body struct {
+		Token string `json:"token"`
+		Name  string `json:"name,omitempty" doc:"The person's name, for cards." maxLength:"200"`
+	}
+}
+
+// redeemInvite is what the bot does on Holm's own channels.
+func (s *server) redeemInvite(ctx context.Context, in *redeemInviteInput) (*oneOf[identity.Member], error) {
+	c := callerOf(ctx)
+	if c.channel == "" || c.agentID != in.AgentID {
+		return nil, fault.New(fault.Forbidden, "forbidden", "only a channel's token presents invitations")
+	}
+	var m identity.Membership
+	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		if m, err = identity.Redeem(ctx, tx, in.Body.Token, c.person, in.Body.Name); err != nil {
+			return err
+		}
+		if m.AgentID != c.agentID {
+			return fault.New(fault.Gone, "invite_invalid", "this invitation is of another agent")
+		}
+		if m.Role != policy.Owner {
+			return nil
+		}
+		return s.Approvals.DeliverOpen(ctx, tx, m.AgentID)
+	})
+	return &oneOf[identity.Member]{Body: identity.Member{UserID: m.User.ID, Name: m.User.Name, Role: m.Role, Identities: []string{c.person.String()}}}, err
 }

@@ -98,15 +98,15 @@ func TestChannels(t *testing.T) {
 	})
 	w.agent("main")
 	var made httpapi.ChannelWithToken
-	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main"}`).is(201).into(&made)
+	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`).is(201).into(&made)
 	if !strings.HasPrefix(made.Token, "holm_ch_") {
 		t.Errorf("got %+v", made)
 	}
 	for _, name := range []string{"telegram", "slack", "console", "Matrix", ""} {
-		w.admin("POST", "/api/channels", `{"namespace":"`+name+`","agentId":"main"}`).is(422, "invalid")
+		w.admin("POST", "/api/channels", `{"namespace":"`+name+`","agentId":"main","url":"https://adapter.example.com"}`).is(422, "invalid")
 	}
-	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main"}`).is(409, "exists")
-	w.admin("POST", "/api/channels", `{"namespace":"other","agentId":"nobody"}`).is(404, "not_found")
+	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`).is(409, "exists")
+	w.admin("POST", "/api/channels", `{"namespace":"other","agentId":"nobody","url":"https://adapter.example.com"}`).is(404, "not_found")
 	var channels []httpapi.Channel
 	list := w.admin("GET", "/api/channels", "").is(200)
 	list.into(&channels)

@@ -243,7 +243,7 @@ func startExternal(t *testing.T) external {
 	w.person(identity.Address{Channel: "matrix", Identity: "@second"}, "main", policy.Owner)
 	w.person(identity.Address{Channel: "matrix", Identity: "@guest"}, "main", policy.Guest)
 	w.person(identity.Address{Channel: "telegram", Identity: "77"}, "main", policy.Owner)
-	token := w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main"}`).is(201).field("token")
+	token := w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`).is(201).field("token")
 	return external{world: w, token: token,
 		request: w.ask("main", "agent:main", `{"a":1}`), other: w.ask("main", "agent:main", `{"a":2}`)}
 }

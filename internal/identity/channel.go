@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -24,23 +25,28 @@ var reserved = map[string]bool{"telegram": true, "slack": true, "console": true}
 // ValidNamespace tells whether name may be the first part of an identity.
 func ValidNamespace(name string) bool { return namespace.MatchString(name) }
 
-// CreateChannel registers an adapter that runs outside this program and gives
-// the only copy of its token. Identities it may speak for are those of its
-// namespace. The namespaces of Holm's own channels are refused.
-func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, actor string) (token string, err error) {
+// CreateChannel registers an adapter that runs outside this program, takes
+// cards at address (http or https), and gives the only copy of its token.
+// Identities it may speak for are those of its namespace. The namespaces of
+// Holm's own channels are refused.
+func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor string) (token string, err error) {
 	if !ValidNamespace(name) {
 		return "", fault.Invalidf("channel %q: want a lower-case letter, then lower-case letters, digits or -, at most 32", name)
 	}
 	if reserved[name] {
 		return "", fault.Invalidf("channel %q is one of Holm's own and cannot be registered", name)
 	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return "", fault.Invalidf("channel %q: want the adapter's address, http:// or https://, without credentials", name)
+	}
 	if _, err := GetAgent(ctx, tx, agentID); err != nil {
 		return "", err
 	}
 	token = "holm_ch_" + secret.Token()
 	_, err = tx.Exec(ctx, `
-		INSERT INTO channels (namespace, agent_id, token_hash)
-		VALUES ($1, $2, $3)`, name, agentID, secret.Hash(token))
+		INSERT INTO channels (namespace, agent_id, url, token_hash)
+		VALUES ($1, $2, $3, $4)`, name, agentID, address, secret.Hash(token))
 	if unique(err) {
 		return "", fault.New(fault.Conflict, "exists", "channel %q exists already", name)
 	}
@@ -48,7 +54,7 @@ func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, actor string) 
 		return "", fmt.Errorf("create channel: %w", err)
 	}
 	return token, audit.Write(ctx, tx, audit.Record{
-		Kind: "channel_created", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": name},
+		Kind: "channel_created", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": name, "url": address},
 	})
 }
 
@@ -68,19 +74,48 @@ func FindChannel(ctx context.Context, q db.Queryer, token string) (agentID, name
 type Channel struct {
 	Namespace string
 	AgentID   string
+	// URL takes the cards.
+	URL       string
 	CreatedAt time.Time
+	tokenHash []byte
+}
+
+// SigningSecret is what Holm signs messages to the adapter with. It follows
+// from the channel's token, so that a new registration has a new one.
+func (c Channel) SigningSecret(k *secret.Keeper) []byte {
+	return k.MAC("channel signing secret", c.Namespace, string(c.tokenHash))
 }
 
 // ListChannels gives the registered adapters by namespace.
 func ListChannels(ctx context.Context, q db.Queryer) ([]Channel, error) {
-	rows, err := q.Query(ctx, `
-		SELECT namespace, agent_id, created_at
-		FROM channels
-		ORDER BY namespace`)
-	if err != nil {
-		return nil, fmt.Errorf("list channels: %w", err)
+	return readChannels(ctx, q, "")
+}
+
+// GetChannel reads one registered adapter.
+func GetChannel(ctx context.Context, q db.Queryer, namespace string) (Channel, error) {
+	list, err := readChannels(ctx, q, namespace)
+	if err == nil && len(list) == 0 {
+		return Channel{}, fault.NotFoundf("no channel %q", namespace)
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[Channel])
+	if err != nil {
+		return Channel{}, err
+	}
+	return list[0], nil
+}
+
+func readChannels(ctx context.Context, q db.Queryer, namespace string) ([]Channel, error) {
+	rows, err := q.Query(ctx, `
+		SELECT namespace, agent_id, url, created_at, token_hash
+		FROM channels
+		WHERE $1 = '' OR namespace = $1
+		ORDER BY namespace`, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("read channels: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Channel, err error) {
+		err = row.Scan(&c.Namespace, &c.AgentID, &c.URL, &c.CreatedAt, &c.tokenHash)
+		return c, err
+	})
 }
 
 // RemoveChannel forgets a registered adapter; its token ends at once.
