@@ -34,8 +34,8 @@ type catalogue struct {
 // maxSnapshots bounds the memory of the cache; beyond it starts anew.
 const maxSnapshots = 4096
 
-// listPatience is how long a list waits for servers that are starting; after
-// it the list is made of what is known.
+// listPatience is how long a list waits for servers that are starting, and a
+// call for its own server; after it what is known has to do.
 const listPatience = 10 * time.Second
 
 // entry is one tool as one caller may call it.
@@ -52,7 +52,6 @@ type entry struct {
 type snapshot struct {
 	policyVersion int64
 	generation    int64
-	complete      bool
 	set           *policy.Set
 	byName        map[string]*entry
 	// list is the rendered array of tools.
@@ -63,21 +62,30 @@ type snapshot struct {
 // wherever that is a name models accept.
 func resourceKey(server, tool string) string { return "mcp__" + server + "__" + tool }
 
-// get gives the snapshot for a principal.
+// list gives the snapshot for a principal once each server has told its tools
+// or is known to be down.
+func (c *catalogue) list(ctx context.Context, p policy.Principal) (*snapshot, error) {
+	c.settle(ctx)
+	return c.get(ctx, p)
+}
+
+// get gives the snapshot of what is known now. It waits for no server, so that
+// one that is slow to start holds up nobody else's calls.
 func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, error) {
 	rules, err := c.rules.Get(ctx, p.AgentID)
 	if err != nil {
 		return nil, err
 	}
 	key := strings.Join(append([]string{p.AgentID, p.UserID, string(p.Role)}, p.Circles...), "\x00")
+	// Read before the lists: what comes in between makes the snapshot stale.
 	generation := c.upstreams.generation.Load()
 	c.mu.Lock()
 	known := c.cache[key]
 	c.mu.Unlock()
-	if known != nil && known.complete && known.policyVersion == rules.Version && known.generation == generation {
+	if known != nil && known.policyVersion == rules.Version && known.generation == generation {
 		return known, nil
 	}
-	s := c.build(ctx, p, rules)
+	s := build(c.upstreams.all(ctx), p, rules)
 	s.generation = generation
 	c.mu.Lock()
 	if c.cache == nil || len(c.cache) >= maxSnapshots {
@@ -88,18 +96,17 @@ func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, err
 	return s, nil
 }
 
-func (c *catalogue) build(ctx context.Context, p policy.Principal, rules *rulestore.Snapshot) *snapshot {
+func build(clients []*runningClient, p policy.Principal, rules *rulestore.Snapshot) *snapshot {
 	s := &snapshot{policyVersion: rules.Version, set: rules.Set, byName: map[string]*entry{}}
-	lists, complete := c.fetch(ctx)
-	s.complete = complete
 	var entries []*entry
-	for _, l := range lists {
-		for _, t := range l.tools {
-			key := resourceKey(l.server, t.Name)
-			if !rules.Listed(p, key, l.server) {
+	for _, client := range clients {
+		server := client.server.Name
+		for _, t := range client.Known() {
+			key := resourceKey(server, t.Name)
+			if !rules.Listed(p, key, server) {
 				continue
 			}
-			e, err := newEntry(l.server, key, t)
+			e, err := newEntry(server, key, t)
 			if err != nil || s.byName[e.Exposed] != nil {
 				continue // one broken or ambiguous definition must not hide the others
 			}
@@ -112,34 +119,15 @@ func (c *catalogue) build(ctx context.Context, p policy.Principal, rules *rulest
 	return s
 }
 
-type serverList struct {
-	server string
-	tools  []upstream.Tool
-}
-
-// fetch asks all servers at once; complete is false when one did not answer,
-// so that the next look tries again.
-func (c *catalogue) fetch(ctx context.Context) (lists []serverList, complete bool) {
+// settle asks all servers at once for their lists and waits for the answers.
+func (c *catalogue) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	clients := c.upstreams.all(ctx)
-	lists = make([]serverList, len(clients))
-	complete = ctx.Err() == nil
-	var mu sync.Mutex
 	var all sync.WaitGroup
-	for i, client := range clients {
-		all.Go(func() {
-			tools, err := client.Tools(ctx)
-			lists[i] = serverList{client.server.Name, tools}
-			if err != nil {
-				mu.Lock()
-				complete = false
-				mu.Unlock()
-			}
-		})
+	for _, client := range c.upstreams.all(ctx) {
+		all.Go(func() { _, _ = client.Tools(ctx) }) // one that fails has nothing to list
 	}
 	all.Wait()
-	return lists, complete
 }
 
 func newEntry(server, key string, t upstream.Tool) (*entry, error) {
@@ -153,6 +141,9 @@ func newEntry(server, key string, t upstream.Tool) (*entry, error) {
 var (
 	modelName    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	notModelName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	// shortened is the end of the names that exposedName makes: the key behind one
+	// cannot be told from it.
+	shortened = regexp.MustCompile(`_[0-9a-f]{8}$`)
 )
 
 // exposedName keeps a usable name and otherwise makes one that ends in a hash
@@ -223,23 +214,42 @@ func (c *catalogue) find(ctx context.Context, p policy.Principal, name string) (
 	if e := s.byName[name]; e != nil {
 		return e, s, nil
 	}
-	if server, down := c.behindDownServer(ctx, p, s, name); down != nil {
-		return nil, nil, &UnavailableError{Server: server, Err: down}
+	client, visible := c.unsettled(ctx, p, s, name)
+	if client == nil {
+		return nil, nil, &UnknownToolError{Name: name}
+	}
+	waiting, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	_, listErr := client.Tools(waiting)
+	if s, err = c.get(ctx, p); err != nil {
+		return nil, nil, err
+	}
+	if e := s.byName[name]; e != nil {
+		return e, s, nil
+	}
+	if state := client.Health().State; visible && (listErr != nil || state != upstream.Up) {
+		return nil, nil, &UnavailableError{Server: client.server.Name, Err: fmt.Errorf("the server is %s", state)}
 	}
 	return nil, nil, &UnknownToolError{Name: name}
 }
 
-// behindDownServer tells whether name would be a tool this principal may call
-// on a server whose list is not known because it does not answer.
-func (c *catalogue) behindDownServer(ctx context.Context, p policy.Principal, s *snapshot, name string) (string, error) {
+// unsettled is the server on which name may be a tool for this principal
+// although no list that is known has it, because the server has told none yet
+// or is not up; nil when there is no such server. visible is false when only
+// the server's list can tell whether the principal may know of the tool.
+func (c *catalogue) unsettled(ctx context.Context, p policy.Principal, s *snapshot, name string) (client *runningClient, visible bool) {
 	for _, client := range c.upstreams.all(ctx) {
 		server := client.server.Name
-		if !strings.HasPrefix(name, resourceKey(server, "")) || !s.set.Listed(p, name, server) {
+		prefix := resourceKey(server, "")
+		if !strings.HasPrefix(name, prefix) || client.Known() != nil && client.Health().State == upstream.Up {
 			continue
 		}
-		if h := client.Health(); h.State != upstream.Up {
-			return server, fmt.Errorf("the server is %s", h.State)
+		// The second and third name are no server's. Where they would be listed, a
+		// deny of the first must not show by another answer.
+		visible := s.set.Listed(p, name, server) || s.set.Listed(p, name+"~", server) || s.set.Listed(p, prefix+"~", server)
+		if visible || shortened.MatchString(name) {
+			return client, visible
 		}
 	}
-	return "", nil
+	return nil, false
 }

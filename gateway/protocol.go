@@ -76,7 +76,7 @@ func (g *Gateway) listTools(ctx context.Context, req mcp.Request) (mcp.Result, e
 	if err != nil {
 		return nil, toWire(err)
 	}
-	s, err := g.catalogue.get(ctx, p)
+	s, err := g.catalogue.list(ctx, p)
 	if err != nil {
 		return nil, toWire(err)
 	}

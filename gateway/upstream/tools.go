@@ -50,6 +50,14 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 	}
 }
 
+// Known is the list as last read, without waiting for anything; nil before the
+// first. The slice is shared: do not change it.
+func (c *Client) Known() []Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools
+}
+
 // listChanged asks the supervisor to read the list.
 func (c *Client) listChanged() {
 	select {
