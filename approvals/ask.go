@@ -63,29 +63,30 @@ func (c Call) ruleText() string {
 // question is put, with its event, audit record, cards and jobs.
 func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 	var r Request
-	var created bool
+	var changed bool
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		digest := c.Digest()
 		// Serialises identical asks alone, so that two at once share one question.
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, digest); err != nil {
 			return fmt.Errorf("take turns for one call: %w", err)
 		}
-		latest, ok, err := s.latest(ctx, tx, c, digest)
+		latest, ok, expired, err := s.latest(ctx, tx, c, digest)
 		if err != nil {
 			return err
 		}
+		changed = expired
 		if ok && latest.answers(time.Now()) {
 			r = latest
 			return nil
 		}
 		r, err = s.create(ctx, tx, c, digest)
-		created = true
+		changed = true
 		return err
 	})
 	if err != nil {
 		return Request{}, err
 	}
-	if created {
+	if changed {
 		s.published(r)
 	}
 	return r, nil
@@ -95,8 +96,8 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 // its deadline has passed. An approval that cannot be claimed any more is none;
 // that is judged in the statement that reads it, since another caller may claim
 // it at any moment.
-func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) (Request, bool, error) {
-	r, ok, err := collect(tx.Query(ctx, `
+func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) (r Request, ok, expired bool, err error) {
+	r, ok, err = collect(tx.Query(ctx, `
 		WITH r AS (
 		    SELECT *
 		    FROM approval_requests
@@ -113,16 +114,16 @@ func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 		   OR EXISTS (SELECT 1 FROM approval_grants g WHERE `+grantStands+`)`,
 		c.Session.AgentID, c.Session.RequesterID, digest))
 	if err != nil {
-		return Request{}, false, fmt.Errorf("find earlier request: %w", err)
+		return Request{}, false, false, fmt.Errorf("find earlier request: %w", err)
 	}
 	if !ok || r.Status != Pending {
-		return r, ok, nil
+		return r, ok, false, nil
 	}
-	expired, moved, err := s.expire(ctx, tx, r.ID)
-	if moved {
-		return expired, true, err
+	ended, expired, err := s.expire(ctx, tx, r.ID)
+	if expired {
+		r = ended
 	}
-	return r, true, err
+	return r, true, expired, err
 }
 
 // answers tells whether r still is the answer to an identical call.
@@ -232,13 +233,14 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 }
 
 // Told notes that the caller has been given the end of a request, so that the
-// next identical call may be a new question.
+// next identical call may be a new question. Before the end it does nothing.
 func (s *Service) Told(ctx context.Context, requestID string) error {
 	_, err := s.Pool.Exec(ctx, `
 		UPDATE approval_requests
 		SET told_at = now()
 		WHERE id = $1
-		  AND told_at IS NULL`, requestID)
+		  AND told_at IS NULL
+		  AND (status IN ('rejected', 'expired', 'cancelled') OR finished_at IS NOT NULL)`, requestID)
 	if err != nil {
 		return fmt.Errorf("note that the requester was told: %w", err)
 	}

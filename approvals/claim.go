@@ -60,19 +60,26 @@ func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bo
 			  AND r.status = 'approved'
 			  AND r.claimed_at IS NULL
 			RETURNING `+columns, requestID, s.Hub.Process()))
-		if err != nil || !ok {
+		if err != nil {
 			return err
+		}
+		if !ok {
+			return errNotMoved
 		}
 		return s.progressed(ctx, tx, "call_claimed", r)
 	})
+	if errors.Is(err, errNotMoved) {
+		return Request{}, false, nil
+	}
 	if err != nil {
 		return Request{}, false, fmt.Errorf("claim: %w", err)
 	}
-	if ok {
-		s.published(r)
-	}
-	return r, ok, nil
+	s.published(r)
+	return r, true, nil
 }
+
+// errNotMoved rolls back the count of a use that somebody else has taken.
+var errNotMoved = errors.New("somebody else was first")
 
 // progressed writes the record of r's execution and updates its cards.
 func (s *Service) progressed(ctx context.Context, tx pgx.Tx, kind string, r Request) error {
@@ -133,9 +140,9 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request) error {
 }
 
 // UseWindow looks for an approval for some time (Once) that covers the call,
-// and counts its use. The very call that was asked about claims its request
-// first, so that its card tells of it. The request id it belongs to is given for the record;
-// ok is false when there is none.
+// given under the rule as it is now, and counts its use. The very call that was
+// asked about claims its request first, so that its card tells of it. The id of
+// that request is given for the record; ok is false when there is none.
 func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok bool, err error) {
 	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
@@ -150,6 +157,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			      AND g.resource_type = $3
 			      AND g.resource_key = $4
 			      AND g.rule_id = $5
+			      AND (r.settings ->> 'ruleVersion')::integer = $7
 			      AND (g.args_digest IS NULL OR g.args_digest = $6)
 			      AND g.uses_left IS NULL
 			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> $6)
@@ -158,7 +166,8 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			    LIMIT 1
 			)
 			RETURNING request_id`,
-			c.Session.AgentID, c.Session.RequesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Digest()).Scan(&requestID)
+			c.Session.AgentID, c.Session.RequesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Digest(),
+			c.Rule.Version).Scan(&requestID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -176,12 +185,12 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 }
 
 // Release gives a claim back whose call was never sent, because its upstream
-// did not take it: the approval stands as before.
+// did not take it: the approval stands as before. A claim of another process,
+// and one that has ended or was given back, stays as it is.
 func (s *Service) Release(ctx context.Context, requestID string) error {
 	var r Request
-	var moved bool
-	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		r, moved, err = collect(tx.Query(ctx, `
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		given, moved, err := collect(tx.Query(ctx, `
 			WITH restored AS (
 			    UPDATE approval_grants g
 			    SET uses = g.uses - 1,
@@ -199,18 +208,25 @@ func (s *Service) Release(ctx context.Context, requestID string) error {
 			    version = r.version + 1
 			FROM restored
 			WHERE r.id = restored.request_id
+			  AND r.claimed_by = $2
+			  AND r.finished_at IS NULL
 			RETURNING `+columns, requestID, s.Hub.Process()))
-		if err != nil || !moved {
+		if err != nil {
 			return err
 		}
+		if !moved {
+			return errNotMoved
+		}
+		r = given
 		return s.progressed(ctx, tx, "call_released", r)
 	})
+	if errors.Is(err, errNotMoved) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
-	if moved {
-		s.published(r)
-	}
+	s.published(r)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/internal/db"
+	"holm/internal/fault"
 )
 
 // Expire ends the request if its deadline has passed, and gives it as it is
@@ -57,8 +58,12 @@ type ExpireWorker struct {
 	Service *Service
 }
 
-// Work expires the request, or finds that it has been decided.
+// Work expires the request, or finds that it has been decided or is gone with
+// its agent.
 func (w *ExpireWorker) Work(ctx context.Context, job *river.Job[ExpireArgs]) error {
 	_, err := w.Service.Expire(ctx, job.Args.RequestID)
+	if known, ok := fault.As(err); ok && known.Kind == fault.NotFound {
+		return nil
+	}
 	return err
 }

@@ -44,12 +44,12 @@ func (s *Service) expireOverdue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find overdue requests: %w", err)
 	}
+	var failed error
 	for _, id := range ids {
-		if _, err := s.Expire(ctx, id); err != nil {
-			return err
-		}
+		_, err := s.Expire(ctx, id)
+		failed = errors.Join(failed, err)
 	}
-	return nil
+	return failed
 }
 
 // endOrphanedClaims gives calls of processes that died the outcome Unknown.
@@ -63,12 +63,13 @@ func (s *Service) endOrphanedClaims(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find running calls: %w", err)
 	}
+	var failed error
 	for _, id := range ids {
 		if err := s.endIfOrphaned(ctx, id); err != nil {
-			return fmt.Errorf("end orphaned call: %w", err)
+			failed = errors.Join(failed, fmt.Errorf("end orphaned call: %w", err))
 		}
 	}
-	return nil
+	return failed
 }
 
 func (s *Service) endIfOrphaned(ctx context.Context, id string) error {

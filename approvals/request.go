@@ -108,12 +108,12 @@ func Get(ctx context.Context, q db.Queryer, agentID, id string) (Request, error)
 	return found(r, ok, err, id)
 }
 
-// GetShort reads a request by the number people type.
+// GetShort reads a request by the number people type, however large it is.
 func GetShort(ctx context.Context, q db.Queryer, agentID string, shortID int) (Request, error) {
 	r, ok, err := collect(q.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
-		WHERE r.short_id = $1
+		WHERE r.short_id = $1::bigint
 		  AND r.agent_id = $2`, shortID, agentID))
 	return found(r, ok, err, fmt.Sprint(shortID))
 }

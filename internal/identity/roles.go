@@ -23,7 +23,7 @@ func RolesOf(ctx context.Context, q db.Queryer, userID string) ([]AgentRole, err
 		SELECT DISTINCT ON (m.agent_id) m.agent_id, m.role
 		FROM agent_members m
 		JOIN users u ON u.id = m.user_id
-		WHERE COALESCE(u.merged_into, u.id) = $1
+		WHERE COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)
 		ORDER BY m.agent_id, array_position(ARRAY['owner', 'user', 'guest'], m.role)`, userID)
 	if err != nil {
 		return nil, fmt.Errorf("list roles: %w", err)

@@ -88,7 +88,8 @@ func UserName(ctx context.Context, q db.Queryer, id string) (string, error) {
 	return name, err
 }
 
-// RoleOf is a user's role with an agent, empty for none.
+// RoleOf is a user's role with an agent, empty for none. An id from before a
+// merge stands for the user who lives on.
 func RoleOf(ctx context.Context, q db.Queryer, agentID, userID string) (policy.Role, error) {
 	var role policy.Role
 	err := q.QueryRow(ctx, `
@@ -96,7 +97,7 @@ func RoleOf(ctx context.Context, q db.Queryer, agentID, userID string) (policy.R
 		FROM agent_members m
 		JOIN users u ON u.id = m.user_id
 		WHERE m.agent_id = $1
-		  AND COALESCE(u.merged_into, u.id) = $2
+		  AND COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $2), $2)
 		ORDER BY array_position(ARRAY['owner', 'user', 'guest'], m.role)
 		LIMIT 1`, agentID, userID).Scan(&role)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -155,13 +156,14 @@ func Owners(ctx context.Context, q db.Queryer, agentID string) ([]Owner, error) 
 	})
 }
 
-// Addresses lists where one user can be written to.
+// Addresses lists where one user can be written to, by an id of before or after
+// a merge.
 func Addresses(ctx context.Context, q db.Queryer, userID string) ([]Address, error) {
 	rows, err := q.Query(ctx, `
 		SELECT i.channel, i.channel_user_id
 		FROM user_identities i
 		JOIN users u ON u.id = i.user_id
-		WHERE COALESCE(u.merged_into, u.id) = $1
+		WHERE COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)
 		ORDER BY i.channel, i.channel_user_id`, userID)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)

@@ -1,0 +1,181 @@
+package approvals_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/internal/wake"
+	"holm/policy"
+)
+
+// alive runs a hub, so that its process counts as living until end is called.
+func alive(t *testing.T, hub *wake.Hub) (end func()) {
+	t.Helper()
+	ready := hub.Wait("ready")
+	defer ready.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hub.Run(ctx) }()
+	ended := false
+	end = func() {
+		if !ended {
+			ended = true
+			cancel()
+			<-done
+		}
+	}
+	t.Cleanup(end)
+	select {
+	case <-ready.C:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the hub does not listen")
+	}
+	return end
+}
+
+func (w *world) reconcile() {
+	w.t.Helper()
+	w.ok((&approvals.ReconcileWorker{Service: w.svc}).Work(ctx, &river.Job[approvals.ReconcileArgs]{}))
+}
+
+func (w *world) claimedLongAgo(r approvals.Request) {
+	w.t.Helper()
+	w.exec(`UPDATE approval_requests SET claimed_at = claimed_at - interval '11 seconds' WHERE id = $1`, r.ID)
+}
+
+func TestReconcileExpiresWhatIsOverdue(t *testing.T) {
+	w := newWorld(t)
+	overdue, open := w.ask(w.call(`{"n":1}`)), w.ask(w.call(`{"n":2}`))
+	w.overdue(overdue)
+	w.reconcile()
+	if a, b := w.get(overdue.ID).Status, w.get(open.ID).Status; a != approvals.Expired || b != approvals.Pending {
+		t.Errorf("overdue %s, open %s", a, b)
+	}
+}
+
+func TestACallOfADeadProcessHasAnUnknownOutcome(t *testing.T) {
+	w := newWorld(t)
+	hub, other := w.process()
+	end := alive(t, hub)
+	r := w.approve(w.ask(w.call(`{}`)), policy.Single)
+	if _, ok, err := other.Claim(ctx, r.ID); err != nil || !ok {
+		t.Fatalf("claimed %v, error %v", ok, err)
+	}
+	w.claimedLongAgo(r)
+	w.reconcile()
+	if got := w.get(r.ID); got.FinishedAt != nil {
+		t.Fatal("the call of a living process was ended")
+	}
+
+	end()
+	// The server notices the end of a connection in its own time.
+	for deadline := time.Now().Add(20 * time.Second); w.get(r.ID).FinishedAt == nil && time.Now().Before(deadline); {
+		w.reconcile()
+	}
+	if got := w.get(r.ID); got.Outcome == nil || *got.Outcome != approvals.Unknown {
+		t.Fatalf("request %+v, want an unknown outcome", got)
+	}
+	w.reconcile()
+	if n := w.count(`SELECT count(*) FROM session_events WHERE type = 'approval_executed'`); n != 1 {
+		t.Errorf("%d events of the outcome, want 1", n)
+	}
+	if w.claims(r) {
+		t.Error("a call that may have run was claimed again")
+	}
+
+	// It was only cut off from the database, and knows better.
+	w.ok(other.Finish(ctx, r.ID, approvals.Succeeded, []byte(`1`)))
+	if got := w.get(r.ID); *got.Outcome != approvals.Succeeded || string(got.Result) != "1" {
+		t.Errorf("corrected to %+v", got)
+	}
+}
+
+func TestAFreshClaimOfADeadProcessIsSpared(t *testing.T) {
+	w := newWorld(t)
+	_, other := w.process()
+	r := w.approve(w.ask(w.call(`{}`)), policy.Single)
+	if _, ok, err := other.Claim(ctx, r.ID); err != nil || !ok {
+		t.Fatalf("claimed %v, error %v", ok, err)
+	}
+	w.reconcile()
+	if w.get(r.ID).FinishedAt != nil {
+		t.Error("ended while its process may be connecting anew")
+	}
+}
+
+// The reconciling process knows that it lives, whatever its connection does.
+func TestAProcessDoesNotEndItsOwnCalls(t *testing.T) {
+	w := newWorld(t)
+	r := w.opened(policy.Single)
+	w.claimedLongAgo(r)
+	w.reconcile()
+	if w.get(r.ID).FinishedAt != nil {
+		t.Error("the call was ended")
+	}
+}
+
+func TestStaleCardsAreUpdatedOnce(t *testing.T) {
+	w := newWorld(t)
+	stale, shown, fresh := w.ask(w.call(`{"n":1}`)), w.ask(w.call(`{"n":2}`)), w.ask(w.call(`{"n":3}`))
+	w.exec(`UPDATE card_deliveries SET state = 'sent', shown_version = 1`)
+	for _, r := range []approvals.Request{stale, shown, fresh} {
+		w.approve(r, policy.Single)
+	}
+	w.exec(`UPDATE card_deliveries SET shown_version = 2 WHERE request_id = $1`, shown.ID)
+	w.exec(`UPDATE approval_requests SET resolved_at = resolved_at - interval '11 seconds' WHERE id <> $1`, fresh.ID)
+	w.exec(`DELETE FROM river.river_job`)
+	w.reconcile()
+	w.reconcile()
+	queued := w.column(`SELECT d.request_id || ' ' || (j.args ->> 'version') || ' ' || j.queue
+		FROM river.river_job j JOIN card_deliveries d ON d.id = j.args ->> 'deliveryId'
+		WHERE j.kind = 'approval_update_card'`)
+	if diff := cmp.Diff([]string{stale.ID + " 2 cards"}, queued); diff != "" {
+		t.Errorf("edits (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheExpiryJob(t *testing.T) {
+	w := newWorld(t)
+	worker := &approvals.ExpireWorker{Service: w.svc}
+	work := func(id string) error {
+		return worker.Work(ctx, &river.Job[approvals.ExpireArgs]{Args: approvals.ExpireArgs{RequestID: id}})
+	}
+	overdue, decided := w.ask(w.call(`{"n":1}`)), w.reject(w.ask(w.call(`{"n":2}`)))
+	w.overdue(overdue)
+	w.overdue(decided)
+	for _, id := range []string{overdue.ID, overdue.ID, decided.ID, "gone with its agent"} {
+		w.ok(work(id))
+	}
+	if a, b := w.get(overdue.ID).Status, w.get(decided.ID).Status; a != approvals.Expired || b != approvals.Rejected {
+		t.Errorf("overdue %s, decided %s", a, b)
+	}
+}
+
+// A new owner sees what waits, and nobody gets a second card.
+func TestDeliverOpenReachesNewOwnersOnce(t *testing.T) {
+	w := newWorld(t)
+	open := w.ask(w.call(`{"n":1}`))
+	w.reject(w.ask(w.call(`{"n":2}`)))
+	w.person("new", "main", policy.Owner)
+	for range 2 {
+		tx, err := w.pool.Begin(ctx)
+		w.ok(err)
+		w.ok(w.svc.DeliverOpen(ctx, tx, "main"))
+		w.ok(tx.Commit(ctx))
+	}
+	cards := w.column(`SELECT identity FROM card_deliveries WHERE request_id = $1 ORDER BY 1`, open.ID)
+	if diff := cmp.Diff([]string{"new", "olga"}, cards); diff != "" {
+		t.Errorf("cards (-want +got):\n%s", diff)
+	}
+	if n := w.count(`SELECT count(*) FROM card_deliveries WHERE identity = 'new'`); n != 1 {
+		t.Errorf("%d cards for the new owner", n)
+	}
+	if n := w.count(`SELECT count(*) FROM river.river_job WHERE kind = 'approval_deliver'`); n != 3 {
+		t.Errorf("%d deliver jobs, want 3", n)
+	}
+}
