@@ -3,12 +3,14 @@ package db_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holm/internal/db"
 	"holm/internal/db/dbtest"
@@ -137,6 +139,7 @@ func TestIsUnavailable(t *testing.T) {
 		"session cut off":   {cut, true},
 		"connection broken": {broken, true},
 		"pool closed":       {closed, true},
+		"answer cut off":    {fmt.Errorf("commit: %w", pgconn.ErrConnClosed), true},
 		"reset":             {&net.OpError{Op: "read", Err: io.ErrUnexpectedEOF}, true},
 		"syntax error":      {syntax, false},
 		"division by zero":  {division, false},

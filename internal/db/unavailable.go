@@ -34,16 +34,10 @@ func IsUnavailable(err error) bool {
 	var network *net.OpError
 	return isConnect(err) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, puddle.ErrClosedPool) || isClosedConn(err)
+		errors.Is(err, puddle.ErrClosedPool) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
 func isConnect(err error) bool {
 	var connect *pgconn.ConnectError
 	return errors.As(err, &connect)
-}
-
-// isClosedConn recognizes pgconn's error about a connection that broke earlier, whose type is not
-// exported.
-func isClosedConn(err error) bool {
-	return pgconn.SafeToRetry(err) && strings.Contains(err.Error(), "conn closed")
 }
