@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +75,10 @@ func answer(e *entry, err error) (json.RawMessage, *wireError) {
 		return errorResult(e, "The server executed the call but gave an answer that cannot be used: "+odd.Reason,
 			map[string]any{"error_type": "BAD_RESULT", "code": codeLost, "retryable": false}), nil
 	case db.IsUnavailable(err):
-		return nil, &wireError{Code: codeInternal, Message: "Holm's database is not available; nothing was executed. Try again later."}
+		return nil, &wireError{Code: codeInternal, Message: "Holm's database is not available, and this attempt executed nothing. " +
+			"Call again later with the same arguments: what was asked, approved or executed before is kept."}
+	case errors.Is(err, context.Canceled):
+		return nil, &wireError{Code: codeInternal, Message: "The call was cancelled; this attempt executed nothing."}
 	}
 	if f, ok := fault.As(err); ok {
 		return nil, &wireError{Code: codeInternal, Message: f.Message}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holm/approvals"
+	"holm/internal/db"
 )
 
 // rereadEvery covers a wake-up that was lost.
@@ -26,14 +27,13 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 	budget := time.NewTimer(time.Until(deadline))
 	defer budget.Stop()
 	for {
-		var err error
-		if r, err = approvals.Lookup(ctx, g.Pool, r.ID); err != nil {
+		now, err := g.current(ctx, r)
+		switch {
+		case db.IsUnavailable(err): // it comes back, and the request lives on
+		case err != nil:
 			return r, err
-		}
-		if r.Status == approvals.Pending && time.Now().After(r.ExpiresAt) {
-			if r, err = g.Approvals.Expire(ctx, r.ID); err != nil {
-				return r, err
-			}
+		default:
+			r = now
 		}
 		if r.Status != approvals.Pending && !r.Executing() {
 			return r, nil
@@ -51,6 +51,15 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 			return r, ctx.Err()
 		}
 	}
+}
+
+// current reads a request, ending it first when its time is up.
+func (g *Gateway) current(ctx context.Context, r approvals.Request) (approvals.Request, error) {
+	r, err := approvals.Lookup(ctx, g.Pool, r.ID)
+	if err == nil && r.Status == approvals.Pending && time.Now().After(r.ExpiresAt) {
+		return g.Approvals.Expire(ctx, r.ID)
+	}
+	return r, err
 }
 
 // holds counts waiting calls.

@@ -10,7 +10,6 @@ import (
 	"holm/approvals"
 	"holm/gateway/upstream"
 	"holm/internal/audit"
-	"holm/internal/db"
 	"holm/internal/identity"
 	"holm/internal/session"
 	"holm/policy"
@@ -169,42 +168,61 @@ func (g *Gateway) blocked(ctx context.Context, c *toolCall, e *entry, args polic
 	if err != nil {
 		return nil, false, err
 	}
-	waited := r.Status == approvals.Pending || r.Executing()
-	if waited {
-		if r, err = g.await(ctx, c, r, deadline); err != nil {
-			return nil, false, err
-		}
-	}
-	switch {
-	case r.Status == approvals.Pending, r.Executing():
-		return nil, false, g.required(ctx, r)
-	case r.Unclaimed():
-		if waited {
-			if isClosed(c.gone) {
-				return nil, false, context.Canceled // a retry claims it
-			}
-			// Policy and key may have changed while the call waited.
-			if err := c.reprove(ctx); err != nil {
+	return g.attached(ctx, c, e, args, v, r, deadline)
+}
+
+// attached follows the request that stands for the call to its end. All who
+// attach to one request share its one execution and its result.
+func (g *Gateway) attached(ctx context.Context, c *toolCall, e *entry, args policy.Args, v policy.Result, r approvals.Request, deadline time.Time) (_ json.RawMessage, again bool, err error) {
+	for waited := false; ; {
+		if r.Status == approvals.Pending || r.Executing() {
+			waited = true
+			if r, err = g.await(ctx, c, r, deadline); err != nil {
 				return nil, false, err
 			}
-			if changed, err := g.changedSince(ctx, c, args, v); changed || err != nil {
-				return nil, changed, err
+		}
+		switch {
+		case r.Status == approvals.Pending, r.Executing():
+			return nil, false, g.required(ctx, r)
+		case r.Unclaimed():
+			if waited {
+				if again, err := g.recheck(ctx, c, args, v); again || err != nil {
+					return nil, again, err
+				}
 			}
+			claimed, ok, err := g.claim(ctx, r.ID)
+			if err != nil {
+				return nil, false, err
+			}
+			if ok {
+				result, err := g.execute(ctx, c, e, claimed)
+				return result, false, err
+			}
+			if r, err = approvals.Lookup(ctx, g.Pool, r.ID); err != nil {
+				return nil, false, err
+			}
+			if r.Unclaimed() {
+				return nil, true, nil // the approval does not stand any more
+			}
+			waited = true
+		case r.Status == approvals.Approved:
+			return g.ended(ctx, r, waited)
+		default:
+			return nil, false, g.tell(ctx, r)
 		}
-		claimed, ok, err := g.Approvals.Claim(ctx, r.ID)
-		if err != nil {
-			return nil, false, err
-		}
-		if !ok {
-			return nil, true, sleep(ctx, 20*time.Millisecond)
-		}
-		result, err := g.execute(ctx, c, e, claimed)
-		return result, false, err
-	case r.Status == approvals.Approved:
-		return g.ended(ctx, r)
-	default:
-		return nil, false, g.tell(ctx, r)
 	}
+}
+
+// recheck makes sure after a wait that the caller is still there and that its
+// key and the verdict are still the same.
+func (g *Gateway) recheck(ctx context.Context, c *toolCall, args policy.Args, v policy.Result) (again bool, _ error) {
+	if isClosed(c.gone) {
+		return false, context.Canceled // a retry claims it
+	}
+	if err := c.reprove(ctx); err != nil {
+		return false, err
+	}
+	return g.changedSince(ctx, c, args, v)
 }
 
 // askingRule is the row that wants the approval; an agent's default decision
@@ -247,31 +265,12 @@ func (g *Gateway) execute(ctx context.Context, c *toolCall, e *entry, r approval
 	var down *UnavailableError
 	if errors.As(err, &down) {
 		// Nothing was sent, so nothing was spent.
-		return nil, errors.Join(err, g.Approvals.Release(ctx, r.ID))
+		g.settle(r.ID, func() error { return g.Approvals.Release(ctx, r.ID) })
+		return nil, err
 	}
-	kept, encodeErr := keep(result, err)
-	if encodeErr != nil {
-		return nil, encodeErr
-	}
-	if finishErr := g.finish(ctx, r.ID, outcomeOf(result, err), kept); finishErr != nil {
-		g.Log.Error("the outcome of an approved call could not be stored", "approval_id", r.ID, "error", finishErr)
-	}
+	outcome, kept := outcomeOf(result, err), keep(result, err)
+	g.settle(r.ID, func() error { return g.Approvals.Finish(ctx, r.ID, outcome, kept) })
 	return result, err
-}
-
-// finishTries bounds how long an outcome waits for a database that is away.
-const finishTries = 30
-
-func (g *Gateway) finish(ctx context.Context, id string, outcome approvals.Outcome, result []byte) error {
-	for try := 1; ; try++ {
-		err := g.Approvals.Finish(ctx, id, outcome, result)
-		if err == nil || !db.IsUnavailable(err) || try == finishTries {
-			return err
-		}
-		if sleepErr := sleep(ctx, time.Second); sleepErr != nil {
-			return err
-		}
-	}
 }
 
 // stored is how an outcome is kept for a caller that comes back.
@@ -281,22 +280,27 @@ type stored struct {
 }
 
 // keep encodes what the caller was told, so that a later one is told the same.
-func keep(result json.RawMessage, err error) ([]byte, error) {
+func keep(result json.RawMessage, err error) []byte {
 	if err == nil {
 		// Spliced rather than encoded: the result's bytes stay as they are.
-		return append(append([]byte(`{"result":`), result...), '}'), nil
+		return append(append([]byte(`{"result":`), result...), '}')
 	}
 	told, wire := answer(nil, err)
-	return json.Marshal(stored{Result: told, Error: wire})
+	raw, err := json.Marshal(stored{Result: told, Error: wire})
+	if err != nil {
+		return nil // an upstream's error with data that is no JSON: not kept
+	}
+	return raw
 }
 
 // ended answers for a call that has been executed: with its stored result, or
-// by judging anew where the approval covers further calls.
-func (g *Gateway) ended(ctx context.Context, r approvals.Request) (json.RawMessage, bool, error) {
+// by judging anew where the approval covers further calls than those that
+// waited for this one.
+func (g *Gateway) ended(ctx context.Context, r approvals.Request, waited bool) (json.RawMessage, bool, error) {
 	if *r.Outcome == approvals.Unknown {
 		return nil, false, g.tell(ctx, r)
 	}
-	if *r.Resolution != policy.Single {
+	if *r.Resolution != policy.Single && !waited {
 		return nil, true, nil
 	}
 	if r.Result == nil {

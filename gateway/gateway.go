@@ -54,6 +54,7 @@ type Gateway struct {
 	sessions  *sessionTable
 	exchanges *exchanges
 	holds     *holds
+	claims    *claims
 	records   *audit.Batcher
 	stateful  http.Handler
 	stateless http.Handler
@@ -75,6 +76,7 @@ func New(c Config) (*Gateway, error) {
 		sessions:  newSessionTable(),
 		exchanges: newExchanges(),
 		holds:     newHolds(c.MaxHolds, c.MaxHoldsPerKey),
+		claims:    newClaims(),
 		records:   audit.NewBatcher(c.Pool, c.Hub),
 		closing:   make(chan struct{}),
 	}

@@ -59,7 +59,13 @@ const agentName = "bot"
 // newRig starts everything; the agent "bot" has one key and no rows.
 func newRig(t *testing.T, modes ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: dbtest.DB(t)}
+	return newRigOn(t, dbtest.DB(t), modes...)
+}
+
+// newRigOn is newRig with a pool of the test's making.
+func newRigOn(t *testing.T, pool *pgxpool.Pool, modes ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, pool: pool}
 	r.boot()
 	ctx := context.Background()
 	r.tx(func(tx pgx.Tx) (err error) {

@@ -1,0 +1,177 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holm/approvals"
+	"holm/internal/db/dbtest"
+	"holm/policy"
+)
+
+// held makes a call of the record tool and returns once it waits: the headers
+// come with the first sign of life. The channel gets the end of the stream.
+func (r *rig) held(session string, args string) <-chan string {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, strings.NewReader(
+		`{"jsonrpc":"2.0","id":"`+args+`","method":"tools/call","params":{"name":"mcp__fix__record","arguments":`+strings.ReplaceAll(args, "'", `"`)+`}}`))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + r.key, "Content-Type": "application/json",
+		"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": session} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	done := make(chan string, 1)
+	go func() {
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			b = append(b, err.Error()...)
+		}
+		done <- string(b)
+	}()
+	return done
+}
+
+// TestAllWhoWaitShareOneExecution: a client that gave up and asked again waits
+// twice for one call, whatever the approval opens besides.
+func TestAllWhoWaitShareOneExecution(t *testing.T) {
+	for _, resolution := range []policy.Resolution{policy.Single, policy.Once, policy.Persistent} {
+		t.Run(string(resolution), func(t *testing.T) {
+			r := newRig(t)
+			r.rule("record", policy.RequireApproval, policy.Scope{})
+			var waiting []<-chan string
+			for range 5 {
+				waiting = append(waiting, r.held(r.client(nil).ID(), `{'n':1}`))
+			}
+			r.decide(r.asked(approvals.Pending), true, resolution, "")
+			for _, done := range waiting {
+				if got := <-done; !strings.Contains(got, `"text":"recorded"`) {
+					t.Errorf("got %s", got)
+				}
+			}
+			if ran := r.ran(); len(ran) != 1 {
+				t.Errorf("ran %d times, want once", len(ran))
+			}
+		})
+	}
+}
+
+// TestWaitOutlivesLostConnections: a database that was away for a moment ends
+// no wait.
+func TestWaitOutlivesLostConnections(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	done := r.held(r.client(nil).ID(), `{'n':1}`)
+	for range 3 {
+		_, err := r.pool.Exec(t.Context(), `
+			SELECT pg_terminate_backend(pid)
+			FROM pg_stat_activity
+			WHERE datname = current_database()
+			  AND pid <> pg_backend_pid()`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.decide(r.asked(approvals.Pending), true, policy.Single, "")
+	if got := <-done; !strings.Contains(got, `"text":"recorded"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestClaimOfWhichNobodyHeard: the connection breaks after the database has
+// committed a claim and before it says so. Nothing was sent, so the approval
+// still stands for a retry.
+func TestClaimOfWhichNobodyHeard(t *testing.T) {
+	var cut cutter
+	r := newRigOn(t, cut.pool(t))
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	args := map[string]any{"n": 1}
+	call(t.Context(), session, "record", args)
+	r.decide(r.asked(approvals.Pending), true, policy.Single, "")
+
+	cut.armed.Store(true)
+	got := call(t.Context(), session, "record", args)
+	if cut.armed.Load() {
+		t.Fatal("the claim was not cut off")
+	}
+	if got.Err == nil || !strings.Contains(got.Err.Error(), "this attempt executed nothing") {
+		t.Errorf("got %+v, want to hear that the database is away", got)
+	}
+	if ran := r.ran(); ran != nil {
+		t.Fatalf("ran %v before the retry", ran)
+	}
+	patient := r.client(map[string]string{"Holm-Hold": "20s"})
+	for range 2 {
+		if got := call(t.Context(), patient, "record", args); got.Err != nil || got.IsError {
+			t.Errorf("the retry: %+v", got)
+		}
+	}
+	if ran := r.ran(); len(ran) != 1 {
+		t.Errorf("ran %d times, want once", len(ran))
+	}
+}
+
+// cutter makes connections that, once armed, break in answer to the commit of
+// the next claim.
+type cutter struct{ armed atomic.Bool }
+
+func (c *cutter) pool(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	config := dbtest.DB(t).Config()
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &cutConn{Conn: conn, cutter: c}, nil
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+type cutConn struct {
+	net.Conn
+	cutter *cutter
+	// claiming and committing follow the statements; pgx writes one at a time.
+	claiming, committing atomic.Bool
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if c.cutter.armed.Load() && bytes.Contains(b, []byte("claimed_by = $2")) {
+		c.claiming.Store(true)
+	}
+	if c.claiming.Load() && bytes.Contains(b, []byte("commit")) {
+		c.committing.Store(true)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil && c.committing.Load() {
+		c.cutter.armed.Store(false)
+		return 0, errors.Join(io.ErrUnexpectedEOF, c.Conn.Close())
+	}
+	return n, err
+}
