@@ -40,6 +40,15 @@ CREATE TABLE agent_members (
     PRIMARY KEY (agent_id, user_id)
 );
 
+-- A circle is there for as long as somebody is in it.
+CREATE TABLE circle_members (
+    agent_id   text NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    circle     text NOT NULL,
+    user_id    text NOT NULL REFERENCES users (id),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (agent_id, circle, user_id)
+);
+
 CREATE TABLE link_tokens (
     token_hash bytea PRIMARY KEY,
     agent_id   text NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
@@ -286,6 +295,7 @@ DROP TABLE servers;
 DROP TABLE channels;
 DROP TABLE agent_keys;
 DROP TABLE link_tokens;
+DROP TABLE circle_members;
 DROP TABLE agent_members;
 DROP TABLE user_identities;
 DROP TABLE users;

@@ -170,6 +170,7 @@ func makePerson(ts *testscript.TestScript, _ bool, args []string) {
 		if err != nil {
 			return err
 		}
+		ts.Setenv("PERSON", user.ID)
 		return identity.Join(ctx, tx, args[0], user.ID, policy.Role(args[3]), "test")
 	}))
 }

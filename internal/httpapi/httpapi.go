@@ -134,6 +134,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerAgents()
 	s.registerKeys()
 	s.registerMembers()
+	s.registerCircles()
 	s.registerPolicies()
 	s.registerApprovals()
 	s.registerReviews()

@@ -204,8 +204,11 @@ func PrincipalOf(ctx context.Context, q db.Queryer, c Caller) (policy.Principal,
 	if c.UserID == "" {
 		return p, nil
 	}
-	role, err := RoleOf(ctx, q, c.AgentID, c.UserID)
-	p.Role = role
+	var err error
+	if p.Role, err = RoleOf(ctx, q, c.AgentID, c.UserID); err != nil {
+		return p, fmt.Errorf("read role: %w", err)
+	}
+	p.Circles, err = circlesOf(ctx, q, c.AgentID, c.UserID)
 	return p, err
 }
 

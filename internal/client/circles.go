@@ -1,0 +1,32 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"holm/internal/identity"
+)
+
+// Circles lists the circles of an agent.
+func (c *Client) Circles(ctx context.Context, agent string) (list []identity.Circle, err error) {
+	_, err = c.call(ctx, http.MethodGet, path("agents", agent, "circles"), nil, &list)
+	return list, err
+}
+
+// JoinCircle puts a member of the agent into a circle.
+func (c *Client) JoinCircle(ctx context.Context, agent, circle, user string) error {
+	_, err := c.call(ctx, http.MethodPut, path("agents", agent, "circles", circle, "members", user), nil, nil)
+	return err
+}
+
+// LeaveCircle takes a member out of a circle.
+func (c *Client) LeaveCircle(ctx context.Context, agent, circle, user string) error {
+	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "circles", circle, "members", user), nil, nil)
+	return err
+}
+
+// DeleteCircle empties a circle.
+func (c *Client) DeleteCircle(ctx context.Context, agent, circle string) error {
+	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "circles", circle), nil, nil)
+	return err
+}

@@ -1,0 +1,40 @@
+package httpapi_test
+
+import (
+	"testing"
+
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+func TestCircles(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	user := w.person(identity.Address{Channel: "matrix", Identity: "@u"}, "main", policy.Guest)
+	member := "/api/agents/main/circles/ops/members/" + user.ID
+	w.admin("PUT", member, "").is(204)
+	w.admin("PUT", member, "").is(204)
+	var circles []identity.Circle
+	w.admin("GET", "/api/agents/main/circles", "").is(200).into(&circles)
+	if len(circles) != 1 || circles[0].Name != "ops" || len(circles[0].Members) != 1 || circles[0].Members[0].Role != policy.Guest {
+		t.Errorf("got %+v", circles)
+	}
+	p, err := identity.PrincipalOf(t.Context(), w.pool, identity.Caller{AgentID: "main", UserID: user.ID})
+	if err != nil || len(p.Circles) != 1 || p.Circles[0] != "ops" {
+		t.Errorf("the principal is %+v (%v), want it in ops", p, err)
+	}
+
+	w.admin("PUT", "/api/agents/main/circles/two%20words/members/"+user.ID, "").is(422, "invalid")
+	w.admin("PUT", "/api/agents/main/circles/ops/members/nobody", "").is(404, "not_found")
+	w.admin("PUT", "/api/agents/nobody/circles/ops/members/"+user.ID, "").is(404, "not_found")
+	w.admin("DELETE", "/api/agents/main/circles/other", "").is(404, "not_found")
+
+	w.admin("DELETE", member, "").is(204)
+	w.admin("DELETE", member, "").is(404, "not_found")
+	w.admin("PUT", member, "").is(204)
+	w.admin("DELETE", "/api/agents/main/circles/ops", "").is(204)
+	w.admin("GET", "/api/agents/main/circles", "").is(200).into(&circles)
+	if len(circles) != 0 {
+		t.Errorf("got %+v, want none", circles)
+	}
+}
