@@ -42,20 +42,23 @@ type Membership struct {
 	Role    policy.Role
 }
 
-// Redeem uses a token for the person at an address. A token that is unknown,
-// used or expired is Gone, with nothing changed. The same person presenting it
-// again is told of the membership they have.
+// Redeem uses a token for the person at an address, and tells which role they
+// have then: a higher one that they had stays. A token that is unknown, used or
+// expired is Gone, with nothing changed. The same person presenting it again is
+// told of the membership they have, and gets none anew when it was taken away.
 func Redeem(ctx context.Context, tx pgx.Tx, token string, a Address, name string) (Membership, error) {
 	var m Membership
+	var role policy.Role
 	err := tx.QueryRow(ctx, `
 		UPDATE link_tokens
-		SET used_at = COALESCE(used_at, now()),
+		SET used_at = now(),
 		    used_by = $2
 		WHERE token_hash = $1
-		  AND (used_by = $2 OR (used_at IS NULL AND expires_at > now()))
-		RETURNING agent_id, role`, secret.Hash(token), a.String()).Scan(&m.AgentID, &m.Role)
+		  AND used_at IS NULL
+		  AND expires_at > now()
+		RETURNING agent_id, role`, secret.Hash(token), a.String()).Scan(&m.AgentID, &role)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return m, fault.New(fault.Gone, "invite_invalid", "this invitation is not valid: it may have been used or have expired; ask for a new one")
+		return redeemed(ctx, tx, token, a)
 	}
 	if err != nil {
 		return m, fmt.Errorf("redeem invitation: %w", err)
@@ -63,5 +66,35 @@ func Redeem(ctx context.Context, tx pgx.Tx, token string, a Address, name string
 	if m.User, err = EnsureUser(ctx, tx, a, name); err != nil {
 		return m, err
 	}
-	return m, Join(ctx, tx, m.AgentID, m.User.ID, m.Role, "user:"+m.User.ID)
+	if err := Join(ctx, tx, m.AgentID, m.User.ID, role, "user:"+m.User.ID); err != nil {
+		return m, err
+	}
+	m.Role, err = RoleOf(ctx, tx, m.AgentID, m.User.ID)
+	return m, err
+}
+
+var errInvite = fault.New(fault.Gone, "invite_invalid",
+	"this invitation is not valid: it may have been used or have expired; ask for a new one")
+
+// redeemed finds the membership of somebody who used the token before.
+func redeemed(ctx context.Context, tx pgx.Tx, token string, a Address) (m Membership, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT agent_id
+		FROM link_tokens
+		WHERE token_hash = $1
+		  AND used_by = $2`, secret.Hash(token), a.String()).Scan(&m.AgentID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return m, errInvite
+	}
+	if err != nil {
+		return m, fmt.Errorf("redeem invitation: %w", err)
+	}
+	var known bool
+	if m.User, known, err = FindUser(ctx, tx, a); err != nil {
+		return m, err
+	}
+	if m.Role, err = RoleOf(ctx, tx, m.AgentID, m.User.ID); err == nil && (!known || m.Role == "") {
+		return Membership{}, errInvite
+	}
+	return m, err
 }

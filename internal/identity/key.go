@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -66,17 +67,29 @@ func newPrefix() string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b))
 }
 
-// RotateKeys revokes all keys of an agent and makes a new one.
+// RotateKeys revokes all keys of an agent, those bound to users too, and makes a
+// new bare one. Publish KeysChanged after the commit.
 func RotateKeys(ctx context.Context, tx pgx.Tx, agentID, actor string) (text string, err error) {
 	if _, err := GetAgent(ctx, tx, agentID); err != nil {
 		return "", err
 	}
-	if _, err := tx.Exec(ctx, `
+	rows, err := tx.Query(ctx, `
 		UPDATE agent_keys
 		SET revoked_at = now()
 		WHERE agent_id = $1
-		  AND revoked_at IS NULL`, agentID); err != nil {
+		  AND revoked_at IS NULL
+		RETURNING prefix`, agentID)
+	if err != nil {
 		return "", fmt.Errorf("revoke keys: %w", err)
+	}
+	revoked, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return "", fmt.Errorf("revoke keys: %w", err)
+	}
+	for _, prefix := range revoked {
+		if err := auditKey(ctx, tx, "key_revoked", agentID, prefix, actor); err != nil {
+			return "", err
+		}
 	}
 	return CreateKey(ctx, tx, agentID, "", nil, actor)
 }
@@ -90,15 +103,18 @@ func RevokeKey(ctx context.Context, tx pgx.Tx, prefix, actor string) error {
 		WHERE prefix = $1
 		  AND revoked_at IS NULL
 		RETURNING agent_id`, strings.TrimPrefix(prefix, KeyScheme)).Scan(&agentID)
-	if err == pgx.ErrNoRows {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return fault.NotFoundf("no live key with prefix %q", prefix)
 	}
 	if err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
+	return auditKey(ctx, tx, "key_revoked", agentID, strings.TrimPrefix(prefix, KeyScheme), actor)
+}
+
+func auditKey(ctx context.Context, tx pgx.Tx, kind, agentID, prefix, actor string) error {
 	return audit.Write(ctx, tx, audit.Record{
-		Kind: "key_revoked", AgentID: agentID, Actor: actor,
-		Data: map[string]any{"prefix": strings.TrimPrefix(prefix, KeyScheme)},
+		Kind: kind, AgentID: agentID, Actor: actor, Data: map[string]any{"prefix": prefix},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -110,10 +111,13 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	k.mu.Lock()
 	known, ok := k.proven[prefix]
 	k.mu.Unlock()
-	if ok && hmac.Equal(known.mac, mac) && time.Since(known.checked) < rememberFor {
+	proven := ok && hmac.Equal(known.mac, mac)
+	if proven && time.Since(known.checked) < rememberFor {
 		return known.caller, nil
 	}
-	if k.failures.blocked(addr) {
+	// Who has proven the key guesses nothing, and does not suffer for a
+	// neighbour behind the same address.
+	if !proven && k.failures.blocked(addr) {
 		return Caller{}, fault.New(fault.Unauthenticated, "throttled", "too many failed attempts from this address; wait a minute")
 	}
 	caller, hash, err := k.read(ctx, prefix)
@@ -123,7 +127,7 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	if err != nil {
 		return Caller{}, fmt.Errorf("read key: %w", err)
 	}
-	if !(ok && known.hash == hash && hmac.Equal(known.mac, mac)) {
+	if !proven || known.hash != hash {
 		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(text)) != nil {
 			return Caller{}, k.refuse(addr)
 		}
@@ -158,6 +162,9 @@ func (k *Keyring) read(ctx context.Context, prefix string) (c Caller, hash strin
 	return c, hash, err
 }
 
+// prefixText is the alphabet of newPrefix: nothing else reaches the database.
+var prefixText = regexp.MustCompile(`^[a-z2-7]{8}$`)
+
 // keyPrefix finds the prefix in holm_sk_<prefix>_<secret>. A key longer than
 // bcrypt can read (72 bytes) is none of ours.
 func keyPrefix(text string) (string, bool) {
@@ -166,7 +173,7 @@ func keyPrefix(text string) (string, bool) {
 		return "", false
 	}
 	prefix, secret, ok := strings.Cut(rest, "_")
-	return prefix, ok && prefix != "" && secret != ""
+	return prefix, ok && prefixText.MatchString(prefix) && secret != ""
 }
 
 // throttle slows guessing: ten failures at once, then one in six seconds for
