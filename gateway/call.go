@@ -115,8 +115,12 @@ func (g *Gateway) forward(ctx context.Context, c *toolCall, e *entry) (json.RawM
 	return result, err
 }
 
-// send is the only place where a call leaves for an upstream.
+// send is the only place where a call is executed: by an upstream, or by Holm
+// itself.
 func (g *Gateway) send(ctx context.Context, c *toolCall, e *entry, args json.RawMessage) (json.RawMessage, error) {
+	if e.Server == "" {
+		return g.builtins[e.Tool].serve(ctx, c, args)
+	}
 	client := g.upstreams.get(e.Server)
 	if client == nil {
 		return nil, &UnavailableError{Server: e.Server, Err: errors.New("it is not registered any more")}

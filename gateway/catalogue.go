@@ -26,6 +26,7 @@ import (
 type catalogue struct {
 	rules     *rulestore.Store
 	upstreams *upstreams
+	builtins  map[string]*Builtin
 
 	mu    sync.Mutex
 	cache map[string]*snapshot
@@ -85,7 +86,7 @@ func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, err
 	if known != nil && known.policyVersion == rules.Version && known.generation == generation {
 		return known, nil
 	}
-	s := build(c.upstreams.all(ctx), p, rules)
+	s := c.build(c.upstreams.all(ctx), p, rules)
 	s.generation = generation
 	c.mu.Lock()
 	if c.cache == nil || len(c.cache) >= maxSnapshots {
@@ -96,7 +97,7 @@ func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, err
 	return s, nil
 }
 
-func build(clients []*runningClient, p policy.Principal, rules *rulestore.Snapshot) *snapshot {
+func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *rulestore.Snapshot) *snapshot {
 	s := &snapshot{policyVersion: rules.Version, set: rules.Set, byName: map[string]*entry{}}
 	var entries []*entry
 	for _, client := range clients {
@@ -111,6 +112,14 @@ func build(clients []*runningClient, p policy.Principal, rules *rulestore.Snapsh
 				continue // one broken or ambiguous definition must not hide the others
 			}
 			s.byName[e.Exposed] = e
+			entries = append(entries, e)
+		}
+	}
+	for name, b := range c.builtins {
+		if raw, err := b.definition(); err == nil && rules.Listed(p, name, "") {
+			// A plain name: those of upstream tools begin with mcp__.
+			e := &entry{Exposed: name, Key: name, Tool: name, raw: raw}
+			s.byName[name] = e
 			entries = append(entries, e)
 		}
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	Keyring   *identity.Keyring
 	Servers   *servers.Store
 	Log       *slog.Logger
+	// Builtins are the tools that Holm itself serves. Optional.
+	Builtins []Builtin
 	// Version is this program's, for handshakes.
 	Version string
 	// Hold is how long a blocked call waits for its answer when neither the
@@ -51,6 +53,7 @@ type Gateway struct {
 	Config
 	upstreams *upstreams
 	catalogue *catalogue
+	builtins  map[string]*Builtin
 	sessions  *sessionTable
 	exchanges *exchanges
 	holds     *holds
@@ -81,7 +84,11 @@ func New(c Config) (*Gateway, error) {
 		closing:   make(chan struct{}),
 	}
 	g.upstreams = newUpstreams(c.Servers, c.Hub, c.Log, c.Version)
-	g.catalogue = &catalogue{rules: c.Rules, upstreams: g.upstreams}
+	var err error
+	if g.builtins, err = indexBuiltins(c.Builtins); err != nil {
+		return nil, err
+	}
+	g.catalogue = &catalogue{rules: c.Rules, upstreams: g.upstreams, builtins: g.builtins}
 	g.stateful, g.stateless = g.protocolHandlers()
 	return g, nil
 }

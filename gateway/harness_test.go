@@ -21,6 +21,7 @@ import (
 
 	"holm/approvals"
 	"holm/gateway"
+	"holm/gateway/builtin"
 	"holm/internal/db"
 	"holm/internal/db/dbtest"
 	"holm/internal/identity"
@@ -107,6 +108,7 @@ func (r *rig) boot() {
 	r.gateway, err = gateway.New(gateway.Config{
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
 		Servers: r.servers, Log: log, Version: "test",
+		Builtins: builtin.All(builtin.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules}),
 	})
 	if err != nil {
 		t.Fatal(err)

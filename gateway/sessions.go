@@ -26,11 +26,13 @@ type mcpSession struct {
 type sessionTable struct {
 	mu   sync.Mutex
 	byID map[string]*mcpSession
+	// left receives after a use of a session has ended.
+	left chan struct{}
 	// stored are the sessions of keys that have their row.
 	stored sync.Map
 }
 
-func newSessionTable() *sessionTable { return &sessionTable{byID: map[string]*mcpSession{}} }
+func newSessionTable() *sessionTable { return &sessionTable{byID: map[string]*mcpSession{}, left: make(chan struct{}, 1)} }
 
 func (t *sessionTable) add(id, keyPrefix, clientName string) {
 	t.mu.Lock()
@@ -67,17 +69,20 @@ func (t *sessionTable) leave(id string) {
 		s.inFlight--
 		s.used = time.Now()
 	}
+	select {
+	case t.left <- struct{}{}:
+	default:
+	}
 }
 
 // run closes idle sessions through the protocol's own handler until ctx ends,
-// and then all: their handlers have stopped waiting by then.
+// and then all, each once its last answer is out: the protocol's handler drops
+// the answers of a session that is closed.
 func (t *sessionTable) run(ctx context.Context, protocol http.Handler) {
 	for {
 		select {
 		case <-ctx.Done():
-			for _, id := range t.take(func(*mcpSession) bool { return true }) {
-				closeSession(context.WithoutCancel(ctx), protocol, id)
-			}
+			t.drain(context.WithoutCancel(ctx), protocol)
 			return
 		case now := <-time.After(time.Minute):
 			idle := func(s *mcpSession) bool { return s.inFlight == 0 && now.Sub(s.used) > idleTimeout }
@@ -85,6 +90,23 @@ func (t *sessionTable) run(ctx context.Context, protocol http.Handler) {
 				closeSession(ctx, protocol, id)
 			}
 		}
+	}
+}
+
+// drain closes all sessions. It relies on the HTTP server to end requests that
+// would go on for ever.
+func (t *sessionTable) drain(ctx context.Context, protocol http.Handler) {
+	for {
+		for _, id := range t.take(func(s *mcpSession) bool { return s.inFlight == 0 }) {
+			closeSession(ctx, protocol, id)
+		}
+		t.mu.Lock()
+		left := len(t.byID)
+		t.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		<-t.left
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"holm/channels"
 	"holm/channels/remote"
 	"holm/gateway"
+	"holm/gateway/builtin"
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/db/embedded"
@@ -189,7 +190,8 @@ func (a *app) assemble(publicURL string) error {
 
 	a.gateway, err = gateway.New(gateway.Config{
 		Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals, Keyring: a.keyring, Servers: a.servers,
-		Log: a.log, Version: version, Hold: a.settings.Hold,
+		Builtins: builtin.All(builtin.Config{Pool: a.pool, Hub: a.hub, Rules: a.rules}),
+		Log:      a.log, Version: version, Hold: a.settings.Hold,
 	})
 	return err
 }

@@ -57,6 +57,7 @@ var rules = []struct {
 	{"policy", nil},
 	{"approvals", []string{"policy", "policy/rulestore", "internal/"}},
 	{"gateway/upstream", nil},
+	{"gateway/builtin", []string{"gateway", "approvals", "policy", "policy/rulestore", "internal/"}},
 	{"gateway", []string{"approvals", "policy", "policy/rulestore", "gateway/upstream", "internal/"}},
 	{"bot", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"channels/", []string{"bot"}},
@@ -66,7 +67,7 @@ var rules = []struct {
 	{"internal/client", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/db", []string{"migrations", "internal/db/"}},
 	{"internal/", []string{"policy", "migrations", "internal/"}},
-	{"cmd/holm", []string{"approvals", "bot", "channels", "channels/", "gateway", "policy", "policy/rulestore", "internal/"}},
+	{"cmd/holm", []string{"approvals", "bot", "channels", "channels/", "gateway", "gateway/builtin", "policy", "policy/rulestore", "internal/"}},
 }
 
 func TestImportsFollowTheDesign(t *testing.T) {

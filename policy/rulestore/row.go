@@ -4,6 +4,7 @@
 package rulestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 	if row.Origin == "" {
 		row.Origin = policy.OriginAdmin
 	}
-	if err := row.Validate(); err != nil {
+	if err := cmp.Or(row.Validate(), unenforced(row.Scope.Approval)); err != nil {
 		return Row{}, invalid(err)
 	}
 	grants, err := json.Marshal(slices.Clone(row.Grants))
@@ -166,6 +167,23 @@ func (r Row) compiled() policy.Row {
 		row.Unreadable = err
 	}
 	return row
+}
+
+// unenforced refuses what policy understands and approvals does not do yet: a
+// rule must not promise two approvers and be content with one.
+func unenforced(a *policy.ApprovalSettings) error {
+	if a == nil {
+		return nil
+	}
+	for field, set := range map[string]bool{
+		"quorum": a.Quorum > 1, "approvers": len(a.Approvers) > 0, "requireReason": a.RequireReason,
+		"remindAfterMinutes": a.RemindAfterMinutes > 0, "escalateAfterMinutes": a.EscalateAfterMinutes > 0,
+	} {
+		if set {
+			return &policy.InvalidError{Field: "scope.approval." + field, Message: "is not supported yet"}
+		}
+	}
+	return nil
 }
 
 func invalid(err error) error {

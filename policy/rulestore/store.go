@@ -20,6 +20,9 @@ import (
 type Snapshot struct {
 	*policy.Set
 	Version int64
+	// born tells an agent from one of the same name that was removed: their
+	// versions count alike.
+	born time.Time
 }
 
 // Store gives compiled sets. They are built when first asked for, kept, and
@@ -86,9 +89,9 @@ func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
 	var stored []Row
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
 		err = tx.QueryRow(ctx, `
-			SELECT policy_version, default_decision
+			SELECT policy_version, created_at, default_decision
 			FROM agents
-			WHERE id = $1`, agentID).Scan(&snapshot.Version, &fallback)
+			WHERE id = $1`, agentID).Scan(&snapshot.Version, &snapshot.born, &fallback)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.NotFoundf("no agent %q", agentID)
 		}
@@ -105,7 +108,7 @@ func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
 	for i, row := range stored {
 		rows[i] = row.compiled()
 	}
-	set, err := policy.Compile(agentID, rows, policy.Options{Default: fallback})
+	set, err := policy.Compile(agentID, rows, policy.Options{Default: fallback, DefaultGrants: policy.BuiltinGrants})
 	if err != nil {
 		return nil, fmt.Errorf("compile policy of %s: %w", agentID, err)
 	}
@@ -149,15 +152,15 @@ func (s *Store) Run(ctx context.Context) error {
 }
 
 func (s *Store) compareVersions(ctx context.Context) error {
-	rows, err := s.pool.Query(ctx, `SELECT id, policy_version FROM agents`)
+	rows, err := s.pool.Query(ctx, `SELECT id, policy_version, created_at FROM agents`)
 	if err != nil {
 		return err
 	}
 	var id string
-	var version int64
-	current := map[string]int64{}
-	if _, err := pgx.ForEachRow(rows, []any{&id, &version}, func() error {
-		current[id] = version
+	var now Snapshot
+	current := map[string]Snapshot{}
+	if _, err := pgx.ForEachRow(rows, []any{&id, &now.Version, &now.born}, func() error {
+		current[id] = now
 		return nil
 	}); err != nil {
 		return err
@@ -169,7 +172,7 @@ func (s *Store) compareVersions(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) outdated(current map[string]int64) []string {
+func (s *Store) outdated(current map[string]Snapshot) []string {
 	s.mu.Lock()
 	entries := make(map[string]*entry, len(s.agents))
 	for id, e := range s.agents {
@@ -180,7 +183,8 @@ func (s *Store) outdated(current map[string]int64) []string {
 	var ids []string
 	for id, e := range entries {
 		e.mu.Lock()
-		if e.set == nil || e.set.Version != current[id] {
+		now := current[id]
+		if e.set == nil || e.set.Version != now.Version || !e.set.born.Equal(now.born) {
 			ids = append(ids, id)
 		}
 		e.mu.Unlock()

@@ -1,0 +1,162 @@
+// Package builtin holds the tools that Holm serves itself beside those of
+// upstream servers. Each does what its REST call does, for callers whom policy
+// lets through; none checks a role of its own.
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holm/gateway"
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/wake"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// Config is what the tools work on; all fields are required.
+type Config struct {
+	Pool  *pgxpool.Pool
+	Hub   *wake.Hub
+	Rules *rulestore.Store
+}
+
+// All gives every tool.
+func All(c Config) []gateway.Builtin {
+	return append(policyTools(c), circleTools(c)...)
+}
+
+func policyTools(c Config) []gateway.Builtin {
+	return []gateway.Builtin{{
+		Name: "policy_list", Description: "List the policy rows of this agent.",
+		Schema: schema(`{"resourceType":{"type":"string","enum":["tool","mcp","file","exec"]}}`),
+		Run:    c.listPolicies,
+	}, {
+		Name: "policy_set", Description: "Store a policy row of this agent: who may use a resource, who may not, or whose use needs an owner's approval. " +
+			"A row with the same type, key, effect and scope is replaced.",
+		Schema: schema(`{
+			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"]},
+			"resourceKey":{"type":"string","description":"a tool such as mcp__git__log, a glob such as mcp__git__*, a server, a path, a command"},
+			"effect":{"type":"string","enum":["allow","deny","require_approval"]},
+			"grants":{"type":"array","items":{"type":"object"},"description":"[{type:any}] or {type:role|user|circle, value}"},
+			"scope":{"type":"object","description":"args: conditions on arguments; approval: how a person is asked"},
+			"note":{"type":"string"}}`, "resourceType", "resourceKey", "effect", "grants"),
+		Run: c.setPolicy,
+	}, {
+		Name: "policy_delete", Description: "Delete the policy rows of one key of this agent, of one effect or of all.",
+		Schema: schema(`{
+			"resourceKey":{"type":"string"},
+			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"],"default":"tool"},
+			"effect":{"type":"string","enum":["allow","deny","require_approval"]}}`, "resourceKey"),
+		Run: c.deletePolicy,
+	}}
+}
+
+func (c Config) listPolicies(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	var in struct {
+		ResourceType string `json:"resourceType"`
+	}
+	if err := read(call, &in); err != nil {
+		return nil, err
+	}
+	rows, err := rulestore.List(ctx, c.Pool, call.AgentID, in.ResourceType)
+	if rows == nil {
+		rows = []rulestore.Row{}
+	}
+	return map[string]any{"policies": rows}, err
+}
+
+func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	var in struct {
+		ResourceType string          `json:"resourceType"`
+		ResourceKey  string          `json:"resourceKey"`
+		Effect       policy.Effect   `json:"effect"`
+		Grants       json.RawMessage `json:"grants"`
+		Scope        json.RawMessage `json:"scope"`
+		Note         string          `json:"note"`
+	}
+	if err := read(call, &in); err != nil {
+		return nil, err
+	}
+	row := policy.Row{AgentID: call.AgentID, ResourceType: in.ResourceType, ResourceKey: in.ResourceKey, Effect: in.Effect, Note: in.Note}
+	var err error
+	if row.Grants, err = policy.ParseGrants(in.Grants); err != nil {
+		return nil, unusable(err)
+	}
+	if row.Scope, err = policy.ParseScope(row.ResourceType, in.Scope); err != nil {
+		return nil, unusable(err)
+	}
+	var stored rulestore.Row
+	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
+		stored, err = rulestore.Put(ctx, tx, row, call.RequesterID())
+		return err
+	})
+	return map[string]any{"policy": stored}, err
+}
+
+func (c Config) deletePolicy(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	in := struct {
+		ResourceKey  string        `json:"resourceKey"`
+		ResourceType string        `json:"resourceType"`
+		Effect       policy.Effect `json:"effect"`
+	}{ResourceType: policy.TypeTool}
+	if err := read(call, &in); err != nil {
+		return nil, err
+	}
+	var removed []rulestore.Row
+	err := c.change(ctx, call, func(tx pgx.Tx) (err error) {
+		removed, err = rulestore.Delete(ctx, tx, call.AgentID, in.ResourceType, in.ResourceKey, in.Effect, call.RequesterID())
+		return err
+	})
+	return map[string]any{"deleted": removed}, err
+}
+
+// change commits a change of an agent's policy and makes it hold.
+func (c Config) change(ctx context.Context, call gateway.BuiltinCall, do func(pgx.Tx) error) error {
+	if err := db.InTx(ctx, c.Pool, do); err != nil {
+		return err
+	}
+	c.Rules.Changed(call.AgentID)
+	c.Hub.Publish(audit.QueuedKey)
+	return nil
+}
+
+// schema makes the JSON Schema of an object.
+func schema(properties string, required ...string) json.RawMessage {
+	if required == nil {
+		required = []string{}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"type": "object", "properties": json.RawMessage(properties), "required": required, "additionalProperties": false,
+	})
+	if err != nil {
+		panic(err) // the schemas are constants of this package
+	}
+	return raw
+}
+
+// read takes the arguments; unknown ones are refused.
+func read(call gateway.BuiltinCall, into any) error {
+	d := json.NewDecoder(bytes.NewReader(call.Args))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fault.Invalidf("arguments: %v", err)
+	}
+	return nil
+}
+
+func unusable(err error) error {
+	var bad *policy.InvalidError
+	if errors.As(err, &bad) {
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
+			Data: map[string]any{"field": bad.Field, "position": bad.Position}}
+	}
+	return err
+}
