@@ -43,8 +43,8 @@ const columns = `id, agent_id, resource_type, resource_key, effect, grants, scop
 
 // Put stores a row in the caller's transaction; one with the same type, key,
 // effect, origin and scope gets its grants and note and a new version. Call
-// Store.Changed after the commit. A row that policy would not accept is
-// Invalid, an unknown agent NotFound.
+// Store.Changed after the commit. A row that policy would not accept, or whose
+// approval settings are not acted on yet, is Invalid; an unknown agent NotFound.
 func Put(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
 	return put(ctx, tx, row, actor, `EXCLUDED.grants`)
 }
@@ -175,15 +175,22 @@ func unenforced(a *policy.ApprovalSettings) error {
 	if a == nil {
 		return nil
 	}
-	for field, set := range map[string]bool{
-		"quorum": a.Quorum > 1, "approvers": len(a.Approvers) > 0, "requireReason": a.RequireReason,
-		"remindAfterMinutes": a.RemindAfterMinutes > 0, "escalateAfterMinutes": a.EscalateAfterMinutes > 0,
-	} {
-		if set {
-			return &policy.InvalidError{Field: "scope.approval." + field, Message: "is not supported yet"}
-		}
+	var field string
+	switch {
+	case a.Quorum > 1:
+		field = "quorum"
+	case len(a.Approvers) > 0:
+		field = "approvers"
+	case a.RequireReason:
+		field = "requireReason"
+	case a.RemindAfterMinutes > 0:
+		field = "remindAfterMinutes"
+	case a.EscalateAfterMinutes > 0:
+		field = "escalateAfterMinutes"
+	default:
+		return nil
 	}
-	return nil
+	return &policy.InvalidError{Field: "scope.approval." + field, Message: "is not supported yet"}
 }
 
 func invalid(err error) error {
