@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -77,13 +79,15 @@ var (
 	serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,39}$`)
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	// headerValue: RFC 9110, section 5.5, in ASCII.
+	headerValue = regexp.MustCompile(`^[\t -~]*$`)
 )
 
 func (s Server) check() error {
 	if !serverName.MatchString(s.Name) {
 		return fault.Invalidf("server name %q: want a letter, then letters, digits or -, at most 40", s.Name)
 	}
-	if (len(s.Command) == 0) == (s.URL == "") {
+	if (len(s.Command) == 0 || s.Command[0] == "") == (s.URL == "") || len(s.Command) > 0 && s.URL != "" {
 		return fault.Invalidf("server %q: want either a command or a url", s.Name)
 	}
 	if s.URL != "" {
@@ -95,14 +99,25 @@ func (s Server) check() error {
 			return fault.Invalidf("server %q: put credentials into a header, not into the url", s.Name)
 		}
 	}
-	for name := range s.Env {
+	for _, word := range s.Command {
+		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
+			return fault.Invalidf("server %q: the command has a character that no program can be given", s.Name)
+		}
+	}
+	for name, value := range s.Env {
 		if !envName.MatchString(name) {
 			return fault.Invalidf("server %q: %q is not a name of an environment variable", s.Name, name)
 		}
+		if strings.ContainsRune(value, 0) {
+			return fault.Invalidf("server %q: the value of %s has a character that no program can be given", s.Name, name)
+		}
 	}
-	for name := range s.Headers {
+	for name, value := range s.Headers {
 		if !headerName.MatchString(name) {
 			return fault.Invalidf("server %q: %q is not a name of a header", s.Name, name)
+		}
+		if !headerValue.MatchString(value) {
+			return fault.Invalidf("server %q: the value of %s has a character that no header can carry", s.Name, name)
 		}
 	}
 	if s.URL == "" && len(s.Headers) > 0 || s.URL != "" && len(s.Env) > 0 {
