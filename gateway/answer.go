@@ -91,7 +91,8 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
 		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), noWorkaround)
 	if r.Reached == 0 {
-		text += " No owner can be reached by chat at the moment; an operator can answer with: holm approvals approve " + fmt.Sprint(r.ShortID)
+		text += fmt.Sprintf(" No owner can be reached by chat at the moment; an operator can answer with: "+
+			"holm approvals approve %d --agent %s", r.ShortID, r.AgentID)
 	}
 	if r.Executing {
 		text = fmt.Sprintf("Request %d for %s is approved and the call is running now. "+

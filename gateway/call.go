@@ -335,7 +335,7 @@ func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
 		return err
 	}
 	return &ApprovalRequiredError{
-		RequestID: r.ID, ShortID: r.ShortID, Resource: r.ResourceKey, Status: r.Status,
+		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.ResourceKey, Status: r.Status,
 		ExpiresAt: r.ExpiresAt, Executing: r.Executing(), Reached: reached,
 	}
 }

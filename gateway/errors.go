@@ -11,6 +11,7 @@ import (
 // ApprovalRequiredError says that a call waits for a person. The same call
 // made again attaches to the same request.
 type ApprovalRequiredError struct {
+	AgentID   string
 	RequestID string
 	ShortID   int
 	Resource  string

@@ -118,8 +118,9 @@ func TestRetryAttachesAndRunsOnce(t *testing.T) {
 	session := r.client(map[string]string{"Holm-Hold": "0s"})
 	args := map[string]any{"n": 1}
 	for range 2 {
-		if got := call(t.Context(), session, "record", args); got.Kind != "APPROVAL_REQUIRED" {
-			t.Fatalf("got %+v, want APPROVAL_REQUIRED", got)
+		got := call(t.Context(), session, "record", args)
+		if got.Kind != "APPROVAL_REQUIRED" || !strings.Contains(got.Text, "holm approvals approve 1 --agent "+agentName) {
+			t.Fatalf("got %+v, want APPROVAL_REQUIRED and how an operator answers", got)
 		}
 	}
 	request := r.asked(approvals.Pending)
