@@ -29,6 +29,7 @@ type Wire struct {
 	Resolution    *policy.Resolution `json:"resolution,omitempty"`
 	Extent        *Extent            `json:"extent,omitempty"`
 	ResolvedBy    *string            `json:"resolvedBy,omitempty"`
+	ResolvedName  *string            `json:"resolvedName,omitempty"`
 	ResolvedVia   *string            `json:"resolvedVia,omitempty"`
 	Reason        *string            `json:"reason,omitempty"`
 	CreatedAt     time.Time          `json:"createdAt"`
@@ -89,7 +90,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
 		Status: r.Status, Resolution: r.Resolution, Extent: r.Extent,
-		ResolvedBy: r.ResolvedBy, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
+		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
 		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries,
 	}

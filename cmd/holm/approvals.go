@@ -75,7 +75,7 @@ func (c *cli) newApprovalsListCommand(agent *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(cmd, list, func(w io.Writer) { printRequests(w, list) })
+			return c.print(cmd, list, func(w io.Writer) { printRequests(w, name, list) })
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", "", "pending, approved, rejected, expired or cancelled; default all")
@@ -83,9 +83,9 @@ func (c *cli) newApprovalsListCommand(agent *string) *cobra.Command {
 	return cmd
 }
 
-func printRequests(w io.Writer, list []approvals.Wire) {
+func printRequests(w io.Writer, agent string, list []approvals.Wire) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "No requests.")
+		fmt.Fprintf(w, "No requests of agent %s.\n", oneLine(agent))
 		return
 	}
 	table(w, "NO STATUS TOOL REQUESTER ASKED ANSWER", func(row func(...any)) {
@@ -103,7 +103,7 @@ func answerText(r approvals.Wire) string {
 	case r.Outcome != nil:
 		return string(*r.Outcome)
 	case r.Resolution != nil:
-		return string(*r.Resolution) + " by " + orDash(r.ResolvedBy)
+		return string(*r.Resolution) + " by " + orDash(r.ResolvedName)
 	}
 	return cmp.Or(orDash(r.Reason), "-")
 }
@@ -140,7 +140,7 @@ func printRequest(w io.Writer, r approvals.Wire) {
 		line("open until", when(r.ExpiresAt))
 	}
 	if r.ResolvedAt != nil {
-		line("answered", when(*r.ResolvedAt)+" by "+orDash(r.ResolvedBy)+" on "+orDash(r.ResolvedVia))
+		line("answered", when(*r.ResolvedAt)+" by "+orDash(r.ResolvedName)+" on "+orDash(r.ResolvedVia))
 	}
 	if r.Resolution != nil {
 		line("good for", resolutionText(r))

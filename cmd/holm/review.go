@@ -24,6 +24,9 @@ func (c *cli) newApproveCommand(agent *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if exact && resolution != policy.Persistent {
+				return usagef("--exact goes with --always")
+			}
 			review.Resolution = string(resolution)
 			if exact {
 				review.Extent = string(approvals.TheseArguments)
