@@ -32,7 +32,7 @@ type Config struct {
 	// Agent is the agent that the channels belong to: the one whose owners a
 	// stranger is sent to.
 	Agent string
-	// PublicURL is the address of the web pages, named in the help. Optional.
+	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
 	Log       *slog.Logger
 }

@@ -127,7 +127,7 @@ func (b *Bot) help(who person) string {
 		}, lines)
 	}
 	if b.PublicURL != "" {
-		lines = append(lines, "On the web: "+b.PublicURL)
+		lines = append(lines, "This is the bot of the Holm at "+b.PublicURL)
 	}
 	return strings.Join(lines, "\n")
 }

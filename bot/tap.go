@@ -77,7 +77,7 @@ func (b *Bot) tapDetails(ctx context.Context, ch Channel, btn approvals.Button, 
 	if err := b.sendDetails(ctx, ch, btn); err != nil {
 		return "", fmt.Errorf("send details: %w", err)
 	}
-	return "The arguments in full are below.", nil
+	return "The arguments in full come as a message.", nil
 }
 
 // decide puts a decision and gives what came of it in words; its errors are

@@ -250,7 +250,7 @@ func TestDetailsBringAllArgumentsRedacted(t *testing.T) {
 		w := newWorld(t)
 		w.owner("ann")
 		r := w.ask(args)
-		contains(t, w.tap("ann", w.token("ann", r, bot.LabelDetails)), "below")
+		contains(t, w.tap("ann", w.token("ann", r, bot.LabelDetails)), "come as a message")
 		card := w.card("ann", r)
 		w.chat.mu.Lock()
 		defer w.chat.mu.Unlock()
@@ -278,7 +278,7 @@ func TestDetailsBringAllArgumentsRedacted(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		contains(t, text, "below")
+		contains(t, text, "come as a message")
 		w.chat.mu.Lock()
 		defer w.chat.mu.Unlock()
 		if len(w.chat.files) != 1 {
