@@ -118,6 +118,9 @@ func (s *Settings) readVariables(variables map[string]string) error {
 		return own
 	}
 	if mistyped := (env.ParseError{}); errors.As(err, &mistyped) {
+		if own := new(Error); errors.As(mistyped.Err, &own) {
+			return own
+		}
 		// Fields that are no text are called like their variables.
 		return unusable("HOLM_"+strings.ToUpper(mistyped.Name), "the value cannot be read: %v", mistyped.Err)
 	}
