@@ -141,8 +141,10 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request) error {
 
 // UseWindow looks for an approval for some time (Once) that covers the call,
 // given under the rule as it is now, and counts its use. The very call that was
-// asked about claims its request first, so that its card tells of it. The id of
-// that request is given for the record; ok is false when there is none.
+// asked about claims its request first, so that its card tells of it. While it
+// runs, and until an outcome that nobody knows has been told, the same call is a
+// retry of it and no new use. The id of the request is given for the record; ok
+// is false when there is none.
 func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok bool, err error) {
 	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
@@ -161,6 +163,15 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			      AND (g.args_digest IS NULL OR g.args_digest = $6)
 			      AND g.uses_left IS NULL
 			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> $6)
+			      AND NOT EXISTS (
+			          SELECT 1
+			          FROM approval_requests same
+			          WHERE same.agent_id = $1
+			            AND same.requester_id = $2
+			            AND same.args_digest = $6
+			            AND same.claimed_at IS NOT NULL
+			            AND (same.finished_at IS NULL OR same.outcome = 'outcome_unknown' AND same.told_at IS NULL)
+			      )
 			      AND `+grantStands+`
 			    ORDER BY g.valid_until DESC
 			    LIMIT 1

@@ -14,7 +14,40 @@ func (w *world) opened(resolution policy.Resolution, changes ...func(*approvals.
 	if !w.claims(r) {
 		w.t.Fatal("not claimed")
 	}
+	w.ok(w.svc.Finish(ctx, r.ID, approvals.Succeeded, []byte(`1`)))
 	return r
+}
+
+// TestARetryIsNoNewUse: while the call that was asked about runs, and until its
+// caller has heard that its outcome is unknown, the same call again is a retry.
+func TestARetryIsNoNewUse(t *testing.T) {
+	w := newWorld(t)
+	resource := ruleSays(policy.ApprovalSettings{Binding: policy.BindResource})
+	again, other := w.call(`{"n":1}`, resource), w.call(`{"n":2}`, resource)
+	r := w.approve(w.ask(again), policy.Once)
+	if !w.claims(r) {
+		t.Fatal("not claimed")
+	}
+	second := w.approve(w.ask(other), policy.Once) // its window covers the first call too
+	if !w.claims(second) {
+		t.Fatal("not claimed")
+	}
+	w.ok(w.svc.Finish(ctx, second.ID, approvals.Succeeded, nil))
+
+	if _, ok := w.uses(again); ok {
+		t.Error("used while it runs")
+	}
+	if _, ok := w.uses(other); !ok {
+		t.Error("another call was kept out")
+	}
+	w.ok(w.svc.Finish(ctx, r.ID, approvals.Unknown, nil))
+	if _, ok := w.uses(again); ok {
+		t.Error("used before the unknown outcome was told")
+	}
+	w.ok(w.svc.Told(ctx, r.ID))
+	if _, ok := w.uses(again); !ok {
+		t.Error("not used after the unknown outcome was told")
+	}
 }
 
 func (w *world) uses(c approvals.Call) (requestID string, ok bool) {
