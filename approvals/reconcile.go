@@ -11,15 +11,10 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"holm/internal/db"
-	"holm/internal/wake"
 )
 
 // ReconcileEvery is how often Reconcile runs besides each start.
-const ReconcileEvery = 15 * time.Second
-
-// claimGrace spares claims of processes whose connection to the database is
-// being made anew.
-const claimGrace = 10 * time.Second
+const ReconcileEvery = 5 * time.Second
 
 // ReconcileWorker works ReconcileArgs.
 type ReconcileWorker struct {
@@ -50,57 +45,6 @@ func (s *Service) expireOverdue(ctx context.Context) error {
 		failed = errors.Join(failed, err)
 	}
 	return failed
-}
-
-// endOrphanedClaims gives calls of processes that died the outcome Unknown.
-func (s *Service) endOrphanedClaims(ctx context.Context) error {
-	ids, err := s.ids(ctx, `
-		SELECT id
-		FROM approval_requests
-		WHERE claimed_at < clock_timestamp() - $1::interval
-		  AND finished_at IS NULL
-		LIMIT 1000`, claimGrace)
-	if err != nil {
-		return fmt.Errorf("find running calls: %w", err)
-	}
-	var failed error
-	for _, id := range ids {
-		if err := s.endIfOrphaned(ctx, id); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("end orphaned call: %w", err))
-		}
-	}
-	return failed
-}
-
-func (s *Service) endIfOrphaned(ctx context.Context, id string) error {
-	var r Request
-	var moved bool
-	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		now, err := Lookup(ctx, tx, id)
-		if err != nil || !now.Executing() || *now.ClaimedBy == s.Hub.Process() {
-			return err
-		}
-		if alive, err := wake.Alive(ctx, tx, *now.ClaimedBy); err != nil || alive {
-			return err
-		}
-		r, moved, err = collect(tx.Query(ctx, `
-			UPDATE approval_requests r
-			SET finished_at = clock_timestamp(),
-			    outcome = 'outcome_unknown',
-			    version = r.version + 1
-			WHERE r.id = $1
-			  AND r.claimed_by = $2
-			  AND r.finished_at IS NULL
-			RETURNING `+columns, id, *now.ClaimedBy))
-		if err != nil || !moved {
-			return err
-		}
-		return s.executed(ctx, tx, r)
-	})
-	if moved && err == nil {
-		s.published(r)
-	}
-	return err
 }
 
 // updateStaleCards queues edits for cards that show an older state than their

@@ -42,6 +42,7 @@ type Config struct {
 // number of processes on one database.
 type Service struct {
 	Config
+	deaths deaths
 }
 
 // New makes a Service.

@@ -27,7 +27,7 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 	budget := time.NewTimer(time.Until(deadline))
 	defer budget.Stop()
 	for {
-		now, err := g.current(ctx, r)
+		now, err := g.Approvals.Current(ctx, r.ID)
 		switch {
 		case db.IsUnavailable(err): // it comes back, and the request lives on
 		case err != nil:
@@ -51,15 +51,6 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 			return r, ctx.Err()
 		}
 	}
-}
-
-// current reads a request, ending it first when its time is up.
-func (g *Gateway) current(ctx context.Context, r approvals.Request) (approvals.Request, error) {
-	r, err := approvals.Lookup(ctx, g.Pool, r.ID)
-	if err == nil && r.Status == approvals.Pending && time.Now().After(r.ExpiresAt) {
-		return g.Approvals.Expire(ctx, r.ID)
-	}
-	return r, err
 }
 
 // holds counts waiting calls.

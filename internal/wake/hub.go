@@ -146,7 +146,7 @@ func Alive(ctx context.Context, tx pgx.Tx, process int64) (bool, error) {
 func (h *Hub) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { h.notify(ctx) })
-	for delay := 100 * time.Millisecond; ctx.Err() == nil; delay = min(2*delay, 5*time.Second) {
+	for delay := 100 * time.Millisecond; ctx.Err() == nil; delay = min(2*delay, time.Second) {
 		began := time.Now()
 		err := h.listen(ctx)
 		if ctx.Err() != nil {

@@ -1,0 +1,112 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/internal/wake"
+)
+
+// deadFor is how long a process must have been seen without its connection
+// before its calls count as lost: it spares one that only connects anew, which
+// takes wake.Hub a second at most once the database answers.
+const deadFor = 3 * time.Second
+
+// deaths remembers since when processes have been seen dead.
+type deaths struct {
+	mu    sync.Mutex
+	since map[int64]time.Time
+}
+
+// seen notes one look at a process and tells whether it counts as dead.
+func (d *deaths) seen(process int64, alive bool, now time.Time) (dead bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if alive {
+		delete(d.since, process)
+		return false
+	}
+	if d.since == nil {
+		d.since = map[int64]time.Time{}
+	}
+	if _, known := d.since[process]; !known {
+		d.since[process] = now
+	}
+	return now.Sub(d.since[process]) >= deadFor
+}
+
+// Current gives a request as it is now: a question whose deadline has passed is
+// ended on the way, and so is a call whose process has died.
+func (s *Service) Current(ctx context.Context, id string) (Request, error) {
+	r, err := Lookup(ctx, s.Pool, id)
+	switch {
+	case err != nil:
+		return Request{}, err
+	case r.Status == Pending && time.Now().After(r.ExpiresAt):
+		return s.Expire(ctx, id)
+	case r.Executing():
+		return s.endIfOrphaned(ctx, id)
+	}
+	return r, nil
+}
+
+// endOrphanedClaims gives calls of processes that died the outcome Unknown.
+func (s *Service) endOrphanedClaims(ctx context.Context) error {
+	ids, err := s.ids(ctx, `
+		SELECT id
+		FROM approval_requests
+		WHERE claimed_at IS NOT NULL
+		  AND finished_at IS NULL
+		LIMIT 1000`)
+	if err != nil {
+		return fmt.Errorf("find running calls: %w", err)
+	}
+	var failed error
+	for _, id := range ids {
+		if _, err := s.endIfOrphaned(ctx, id); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("end orphaned call: %w", err))
+		}
+	}
+	return failed
+}
+
+// endIfOrphaned gives the request as it is after the look.
+func (s *Service) endIfOrphaned(ctx context.Context, id string) (r Request, err error) {
+	moved := false
+	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+		if r, err = Lookup(ctx, tx, id); err != nil || !r.Executing() || *r.ClaimedBy == s.Hub.Process() {
+			return err
+		}
+		alive, err := wake.Alive(ctx, tx, *r.ClaimedBy)
+		if err != nil || !s.deaths.seen(*r.ClaimedBy, alive, time.Now()) {
+			return err
+		}
+		ended, ok, err := collect(tx.Query(ctx, `
+			UPDATE approval_requests r
+			SET finished_at = clock_timestamp(),
+			    outcome = 'outcome_unknown',
+			    version = r.version + 1
+			WHERE r.id = $1
+			  AND r.claimed_by = $2
+			  AND r.finished_at IS NULL
+			RETURNING `+columns, id, *r.ClaimedBy))
+		if err != nil || !ok {
+			return err
+		}
+		r, moved = ended, true
+		return s.executed(ctx, tx, r)
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	if moved {
+		s.published(r)
+	}
+	return r, nil
+}
