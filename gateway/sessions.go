@@ -32,7 +32,9 @@ type sessionTable struct {
 	stored sync.Map
 }
 
-func newSessionTable() *sessionTable { return &sessionTable{byID: map[string]*mcpSession{}, left: make(chan struct{}, 1)} }
+func newSessionTable() *sessionTable {
+	return &sessionTable{byID: map[string]*mcpSession{}, left: make(chan struct{}, 1)}
+}
 
 func (t *sessionTable) add(id, keyPrefix, clientName string) {
 	t.mu.Lock()

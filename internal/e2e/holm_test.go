@@ -262,7 +262,11 @@ type reply struct {
 }
 
 func call(ctx context.Context, s *mcp.ClientSession, args map[string]any) reply {
-	result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "mcp__fix__record", Arguments: args})
+	return callNamed(ctx, s, "mcp__fix__record", args)
+}
+
+func callNamed(ctx context.Context, s *mcp.ClientSession, name string, args map[string]any) reply {
+	result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		return reply{Err: err}
 	}
@@ -279,10 +283,47 @@ func call(ctx context.Context, s *mcp.ClientSession, args map[string]any) reply 
 }
 
 func later(ctx context.Context, s *mcp.ClientSession, args map[string]any) <-chan reply {
+	return laterNamed(ctx, s, "mcp__fix__record", args)
+}
+
+func laterNamed(ctx context.Context, s *mcp.ClientSession, name string, args map[string]any) <-chan reply {
 	done := make(chan reply, 1)
-	go func() { done <- call(ctx, s, args) }()
+	go func() { done <- callNamed(ctx, s, name, args) }()
 	return done
 }
+
+// eventually tries until it succeeds: for states that nothing tells of.
+func (p *process) eventually(try func() error) {
+	p.t.Helper()
+	deadline := time.Now().Add(patience)
+	for err := try(); err != nil; err = try() {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("still after %s: %v\n%s", patience, err, p.log)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// addSlow registers the fixture as server "lazy" with a tool "slow" that needs
+// approval, and gives a function that waits until n calls of it have arrived.
+func (p *process) addSlow(agent string) (arrived func(n int)) {
+	p.t.Helper()
+	trace := filepath.Join(p.t.TempDir(), "trace")
+	p.holm("add", "server", "lazy", "--command", binaries.fixture, "--env", "FIXTURE_TRACE="+trace)
+	p.holm("grant", agent, "lazy", "--tool", "slow", "--ask")
+	return func(n int) {
+		p.t.Helper()
+		p.eventually(func() error {
+			b, err := os.ReadFile(trace)
+			if got := bytes.Count(b, []byte(`"tools/call"`)); got != n {
+				return fmt.Errorf("%d calls arrived, want %d (%v)", got, n, err)
+			}
+			return nil
+		})
+	}
+}
+
+const slowTool = "mcp__lazy__slow"
 
 // within takes a reply, or fails the test.
 func (p *process) within(done <-chan reply) reply {
