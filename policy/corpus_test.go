@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -171,9 +172,10 @@ func parsePrincipal(text string) policy.Principal {
 	return p
 }
 
-// parseRequest reads PRINCIPAL TOOL[@SERVER] [ARGS].
+// parseRequest reads PRINCIPAL TOOL[@SERVER] [ARGS] [~ RESOURCE]...
 func parseRequest(t *testing.T, text string) policy.Request {
-	words := strings.SplitN(text, " ", 3)
+	parts := strings.Split(text, " ~ ")
+	words := strings.SplitN(parts[0], " ", 3)
 	if len(words) < 2 {
 		t.Fatalf("want PRINCIPAL TOOL [ARGS] in %q", text)
 	}
@@ -186,7 +188,28 @@ func parseRequest(t *testing.T, text string) policy.Request {
 		}
 		req.Args = args
 	}
+	for _, part := range parts[1:] {
+		req.Resources = append(req.Resources, parseResource(t, part))
+	}
 	return req
+}
+
+// parseResource reads read[@SANDBOX] PATH, write[@SANDBOX] PATH or
+// exec[@SANDBOX][:CWD] COMMAND. A path or command may be quoted as in Go.
+func parseResource(t *testing.T, text string) policy.Resource {
+	what, value, _ := strings.Cut(text, " ")
+	if strings.HasPrefix(value, `"`) {
+		var err error
+		if value, err = strconv.Unquote(value); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+	what, cwd, _ := strings.Cut(what, ":")
+	kind, sandbox, _ := strings.Cut(what, "@")
+	if kind == "exec" {
+		return policy.Resource{Type: policy.TypeExec, Sandbox: sandbox, Command: value, CWD: cwd}
+	}
+	return policy.Resource{Type: policy.TypeFile, Sandbox: sandbox, Mode: kind, Path: value}
 }
 
 func (c *corpus) compile(t *testing.T) *policy.Set {
@@ -208,6 +231,9 @@ func checkCase(t *testing.T, c *corpus, input string) string {
 	}
 	if r.Rule != nil {
 		got += " " + r.Rule.ID
+	}
+	if r.Layer != policy.LayerTool {
+		got += " in " + string(r.Layer)
 	}
 	return got
 }

@@ -8,7 +8,8 @@
 // Storing rows and swapping sets is left to policy/rulestore, asking a person to
 // package approvals, and the words of an answer to the gateway.
 //
-// This slice decides the tool layer: rows of the types tool and mcp. Rows of the
-// types file and exec are validated, completed and kept in the set, and take no
-// part in a decision yet.
+// A decision has layers. The tool layer (rows of the types tool and mcp) says
+// whether the tool may be called at all; a layer for each file and command that
+// the call reaches (rows of the types file and exec) is added where rows have
+// something to say. The strictest wins.
 package policy

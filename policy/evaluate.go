@@ -4,17 +4,26 @@ package policy
 // server's and some globs.
 const commonBuckets = 8
 
-// Evaluate decides one call. It allocates nothing in the common cases: what
-// allocates are more than eight matching keys, escapes in the strings of
-// arguments that a condition reads, and rows bound to an argument digest.
+var foreign = Result{Decision: Deny, Step: StepForeign, Layer: LayerTool}
+
+// Evaluate decides one call: the tool layer, then a layer for each resource; the
+// strictest wins. It allocates nothing in the common cases: what allocates are
+// more than eight matching keys, escapes in the strings of arguments that a
+// condition reads, rows bound to an argument digest, spellings of resources that
+// are not clean, and several require_approval rows with different settings.
 func (s *Set) Evaluate(req Request) Result {
 	if req.Principal.AgentID != s.agentID {
-		return Result{Decision: Deny, Step: StepForeign}
+		return foreign
 	}
-	var room [commonBuckets]*bucket
-	found := s.find(room[:0], req.Tool, req.Server)
 	c := call{who: s.caller(&req.Principal), args: req.Args}
-	return s.decide(found, &c, req.Tool, req.Server)
+	r := s.tool(&c, req.Tool, req.Server)
+	for i := range req.Resources {
+		if r.Decision == Deny {
+			return r
+		}
+		r = r.and(s.resource(&req.Resources[i], i, &c))
+	}
+	return r
 }
 
 func (s *Set) caller(p *Principal) caller {
@@ -22,6 +31,18 @@ func (s *Set) caller(p *Principal) caller {
 		return callerOf(p, s.bareKey)
 	}
 	return callerOf(p, p.UserID)
+}
+
+// tool decides the tool layer.
+func (s *Set) tool(c *call, tool, server string) Result {
+	var room [commonBuckets]*bucket
+	found := s.find(room[:0], tool, server)
+	r := decide(found, found, c)
+	if r.Step == 0 {
+		r = s.undisputed(c, tool, server)
+	}
+	r.Layer = LayerTool
+	return r
 }
 
 // find pools the rules about the tool and about its server.
@@ -33,23 +54,36 @@ func (s *Set) find(found []*bucket, tool, server string) []*bucket {
 	return found
 }
 
-func (s *Set) decide(found []*bucket, c *call, tool, server string) Result {
+// decide takes the steps over the buckets that match; only in allows do allow
+// rows count. The zero Result says that no row claims the resource.
+func decide(found, allows []*bucket, c *call) Result {
 	if r := firstDeny(found, c); r != nil {
 		return Result{Decision: Deny, Step: StepDeny, Rule: r.row}
 	}
 	if r := firstAsk(found, c); r != nil {
-		if approval := answer(r, found, c); approval != nil {
-			return Result{Decision: Allow, Step: StepApproved, Rule: approval.row}
-		}
-		return Result{Decision: RequireApproval, Step: StepApproval, Rule: r.row}
+		return asked(r, found, c)
 	}
-	if r := firstAllow(found, c); r != nil {
+	if r := firstAllow(found, allows, c); r != nil {
 		return Result{Decision: Allow, Step: StepAllow, Rule: r.row}
 	}
 	if claimed(found, c) {
 		return Result{Decision: Deny, Step: StepNoGrant}
 	}
-	return s.undisputed(c, tool, server)
+	return Result{}
+}
+
+// asked decides where a require_approval row holds. The first that no approval
+// answers is named: it is what a further approval has to be for.
+func asked(first *rule, found []*bucket, c *call) Result {
+	open := firstOpen(found, c)
+	if open == nil {
+		return Result{Decision: Allow, Step: StepApproved, Rule: answerTo(first, found, c).row}
+	}
+	r := Result{Decision: RequireApproval, Step: StepApproval, Rule: open.row}
+	if !c.anyArgs {
+		r.Settings = settingsOf(open, found, c)
+	}
+	return r
 }
 
 // undisputed decides about a tool that no row claims.
@@ -67,15 +101,14 @@ func (s *Set) undisputed(c *call, tool, server string) Result {
 	return Result{Decision: Deny, Step: StepNoGrant, Declared: true}
 }
 
-// Listed reports whether the principal may see the tool: false when the decision
-// is deny for any arguments. It errs to one side only: a tool that some arguments
-// would open is always listed; one whose conditions contradict each other may be.
+// Listed reports whether the principal may see the tool: false when the tool
+// layer's decision is deny for any arguments. It errs to one side only: a tool
+// that some arguments would open is always listed; one whose conditions contradict
+// each other may be.
 func (s *Set) Listed(p Principal, tool, server string) bool {
 	if p.AgentID != s.agentID {
 		return false
 	}
-	var room [commonBuckets]*bucket
-	found := s.find(room[:0], tool, server)
 	c := call{who: s.caller(&p), anyArgs: true}
-	return s.decide(found, &c, tool, server).Decision != Deny
+	return s.tool(&c, tool, server).Decision != Deny
 }

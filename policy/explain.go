@@ -2,59 +2,67 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // Reason is one row's part in a decision.
 type Reason struct {
-	RowID        string
-	Effect       Effect
-	ResourceType string
-	ResourceKey  string
+	RowID        string `json:"rowId"`
+	Effect       Effect `json:"effect"`
+	ResourceType string `json:"resourceType"`
+	ResourceKey  string `json:"resourceKey"`
 	// Why says in words why the row took part, or why it did not. It may name
-	// arguments and grants, and never holds an argument's value.
-	Why string
+	// arguments, grants and what the row is about, and never holds an argument's value.
+	Why string `json:"why"`
 }
 
-// Explanation is a decision with its reasons. Reasons and Near are ordered like
-// the choice of Result.Rule: the most specific key first, then by ID.
+// Explanation is a decision with its reasons; its JSON form is the answer of
+// access/check. Reasons and Near are ordered like the choice of Result.Rule: the
+// tool layer first, the most specific key first, then by ID.
 type Explanation struct {
 	Result
 	// Reasons are the rows that match the call and speak for the principal.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
 	// Near are the rows about the tool or its server that do not match the call, or
-	// do not speak for the principal.
-	Near []Reason
+	// do not speak for the principal; of the file and exec rows those that come close,
+	// at most twenty for each resource.
+	Near   []Reason `json:"near"`
+	Layers Layers   `json:"layers"`
+	// Problem says what is wrong with a resource that cannot be judged.
+	Problem string `json:"problem,omitempty"`
 }
 
-// Explain decides like [Set.Evaluate] and names every row about the tool. It is
-// for people and the audit log; it allocates.
+// Explain decides like [Set.Evaluate] and names every row about the tool and the
+// resources. It is for people and the audit log; it allocates.
 func (s *Set) Explain(req Request) Explanation {
-	e := Explanation{Result: s.Evaluate(req)}
+	e := Explanation{Result: s.Evaluate(req), Reasons: []Reason{}, Near: []Reason{}}
+	e.Layers = layersOf(s.EvaluateEach(req))
 	if e.Step == StepForeign {
 		return e
 	}
 	c := call{who: s.caller(&req.Principal), args: req.Args}
 	for _, b := range s.find(nil, req.Tool, req.Server) {
 		for _, r := range b.inOrder() {
-			e.add(r, &c)
+			e.add(r, r.obstacle(&c), r.ground(&c))
 		}
+	}
+	for i := range req.Resources {
+		s.explainResource(&e, &req.Resources[i], &c)
 	}
 	return e
 }
 
-func (e *Explanation) add(r *rule, c *call) {
+// add takes a rule to the reasons, or near them if an obstacle is in its way.
+func (e *Explanation) add(r *rule, obstacle, ground string) {
 	reason := Reason{
 		RowID: r.row.ID, Effect: r.row.Effect,
-		ResourceType: r.row.ResourceType, ResourceKey: r.row.ResourceKey,
+		ResourceType: r.row.ResourceType, ResourceKey: r.row.ResourceKey, Why: ground,
 	}
-	if obstacle := r.obstacle(c); obstacle != "" {
+	if obstacle != "" {
 		reason.Why = obstacle
 		e.Near = append(e.Near, reason)
 		return
 	}
-	reason.Why = r.ground(c)
 	e.Reasons = append(e.Reasons, reason)
 }
 
@@ -66,7 +74,12 @@ func (e Explanation) String() string {
 		return fmt.Sprintf("%s: no rule is about this call; the agent's default decision holds", e.Decision)
 	case StepForeign:
 		return "deny: the caller belongs to another agent"
+	case StepInvalid:
+		return fmt.Sprintf("deny: the %s cannot be judged: %s", e.resourceNoun(), e.Problem)
 	case StepNoGrant:
+		if e.Layer != LayerTool {
+			return fmt.Sprintf("deny: no rule lets this caller at the %s", e.resourceNoun()) + e.closest()
+		}
 		return "deny: no rule or default grant lets this caller in" + e.closest()
 	case StepAllow:
 		if e.Declared {
@@ -78,11 +91,18 @@ func (e Explanation) String() string {
 	return fmt.Sprintf("%s: rule %q", e.Decision, e.Rule.ID)
 }
 
-// closest names the allow rows that came near.
+func (e Explanation) resourceNoun() string {
+	if e.Layer == LayerExec {
+		return "command"
+	}
+	return "file"
+}
+
+// closest names the allow rows that came near, of the layer that decided.
 func (e Explanation) closest() string {
 	var near strings.Builder
 	for _, n := range e.Near {
-		if n.Effect == Allow {
+		if onTool := n.ResourceType == TypeTool || n.ResourceType == TypeMCP; n.Effect == Allow && onTool == (e.Layer == LayerTool) {
 			fmt.Fprintf(&near, "; rule %q: %s", n.RowID, n.Why)
 		}
 	}
@@ -109,8 +129,12 @@ func counted(n int, noun string) string {
 }
 
 func (r *rule) grantFor(c *call) string {
-	first := slices.IndexFunc(r.row.Grants, func(g Grant) bool { return holdsFor([]Grant{g}, &c.who) })
-	return r.row.Grants[first].String()
+	for _, g := range r.row.Grants {
+		if holdsFor([]Grant{g}, &c.who) {
+			return g.String()
+		}
+	}
+	return "nobody"
 }
 
 // obstacle says why a rule does not hold; empty when it does.

@@ -39,7 +39,7 @@ func (x *index) add(r *rule) {
 	}
 }
 
-func bucketIn(buckets map[string]*bucket, key string) *bucket {
+func bucketIn[K comparable](buckets map[K]*bucket, key K) *bucket {
 	b := buckets[key]
 	if b == nil {
 		b = &bucket{}

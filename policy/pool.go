@@ -56,9 +56,10 @@ func firstAsk(found []*bucket, c *call) *rule {
 	return nil
 }
 
-// firstAllow prefers the rows of people to those that approvals left.
-func firstAllow(found []*bucket, c *call) *rule {
-	for _, b := range found {
+// firstAllow prefers the rows of people, of which those in allows count, to those
+// that approvals left.
+func firstAllow(found, allows []*bucket, c *call) *rule {
+	for _, b := range allows {
 		if r := b.allows.first(c); r != nil {
 			return r
 		}
@@ -81,17 +82,38 @@ func claimed(found []*bucket, c *call) bool {
 	return false
 }
 
-// answer returns the row of an approval that answers ask, the first
-// require_approval row, if every such row that holds is answered; else nil.
-func answer(ask *rule, found []*bucket, c *call) *rule {
+// firstOpen returns the first require_approval row that holds and that no row of
+// an approval answers.
+func firstOpen(found []*bucket, c *call) *rule {
 	for _, b := range found {
-		if !b.asks.every(c, func(r *rule) bool { return answerTo(r, found, c) != nil }) {
-			return nil
+		var open *rule
+		b.asks.every(c, func(r *rule) bool {
+			if (open == nil || r.order < open.order) && answerTo(r, found, c) == nil {
+				open = r
+			}
+			return true
+		})
+		if open != nil {
+			return open
 		}
 	}
-	return answerTo(ask, found, c)
+	return nil
 }
 
+// settingsOf returns the strictest settings of all require_approval rows that
+// hold; who may decide is the named row's to say.
+func settingsOf(named *rule, found []*bucket, c *call) *ApprovalSettings {
+	settings := named.row.Scope.Approval
+	for _, b := range found {
+		b.asks.every(c, func(r *rule) bool {
+			settings = strictest(settings, r.row.Scope.Approval)
+			return true
+		})
+	}
+	return settings
+}
+
+// answerTo returns the row of an approval that answers ask; nil if none does.
 func answerTo(ask *rule, found []*bucket, c *call) *rule {
 	for _, b := range found {
 		var best *rule

@@ -13,6 +13,7 @@ type rule struct {
 	users      []string
 	circles    []string
 	conditions []condition
+	area       *area // of file and exec rows
 }
 
 // newRule compiles a row. A row that cannot be used becomes the deny that it
@@ -26,6 +27,9 @@ func newRule(row *Row, order int32, patterns *patternCache) *rule {
 	}
 	for _, g := range row.Grants {
 		r.grant(g)
+	}
+	if row.ResourceType == TypeFile || row.ResourceType == TypeExec {
+		r.area = areaOf(row, r.broken != nil)
 	}
 	return r
 }

@@ -82,8 +82,16 @@ func cleanAbsolute(text string) string {
 // collapse trims a command and makes one space of each run of spaces and tabs. A
 // line break or NUL stays: it makes another command.
 func collapse(command string) string {
+	if isCollapsed(command) {
+		return command
+	}
 	words := strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || r == '\t' })
 	return strings.Join(words, " ")
+}
+
+func isCollapsed(command string) bool {
+	return !strings.Contains(command, "\t") && !strings.Contains(command, "  ") &&
+		!strings.HasPrefix(command, " ") && !strings.HasSuffix(command, " ")
 }
 
 // checkArea checks what a completed file or exec row must have.
@@ -91,7 +99,7 @@ func (r *Row) checkArea() *InvalidError {
 	s := r.Complete().Scope
 	switch r.ResourceType {
 	case TypeFile:
-		if s.Mode != "read" && s.Mode != "write" && s.Mode != "*" {
+		if s.Mode != ModeRead && s.Mode != ModeWrite && s.Mode != "*" {
 			return invalid("scope.mode", "unknown mode %q: want read, write or *", clip(s.Mode))
 		}
 		if err := checkPath("scope.path", s.Path); err != nil {

@@ -35,7 +35,7 @@ type Set struct {
 	declared func(tool string) ([]Grant, bool)
 	tools    index
 	servers  index
-	areas    []*rule // rows of the types file and exec
+	areas    areas
 	problems []Problem
 }
 
@@ -61,6 +61,7 @@ func Compile(agentID string, rows []Row, opts Options) (*Set, error) {
 	}
 	s.tools.finish()
 	s.servers.finish()
+	s.areas.finish()
 	return s, nil
 }
 
@@ -112,7 +113,7 @@ func (s *Set) add(row *Row, order int32, patterns *patternCache) {
 	case TypeMCP:
 		s.servers.add(r)
 	case TypeFile, TypeExec:
-		s.areas = append(s.areas, r)
+		s.areas.add(r)
 	}
 }
 

@@ -54,8 +54,9 @@ func TestUnreadableRowDeniesEverybody(t *testing.T) {
 	}
 }
 
-// Rows of the types file and exec are kept and checked, and decide nothing yet.
-func TestAreasTakeNoPart(t *testing.T) {
+// Rows of the types file and exec have no part in the tool layer, not even broken
+// ones.
+func TestAreasLeaveTheToolAlone(t *testing.T) {
 	set, err := policy.Compile("main", []policy.Row{
 		{ID: "a", AgentID: "main", ResourceType: "file", ResourceKey: "exec", Effect: policy.Deny, Grants: []policy.Grant{policy.Any()}},
 		{ID: "b", AgentID: "main", ResourceType: "exec", ResourceKey: "exec", Effect: policy.Deny, Grants: []policy.Grant{policy.Any()}},
@@ -119,6 +120,16 @@ func TestStepNames(t *testing.T) {
 		if got := step.String(); got != want {
 			t.Errorf("step %d is %q, want %q", step, got, want)
 		}
+	}
+	for step := policy.StepDefault; step <= policy.StepInvalid; step++ {
+		text, _ := step.MarshalText()
+		var back policy.Step
+		if err := back.UnmarshalText(text); err != nil || back != step {
+			t.Errorf("%q is read as %s: %v", text, back, err)
+		}
+	}
+	if err := new(policy.Step).UnmarshalText([]byte("maybe")); err == nil || err.Error() != `step: unknown step "maybe"` {
+		t.Errorf("got %v", err)
 	}
 }
 

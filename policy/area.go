@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// area is what a file or exec row is about, ready for use.
+type area struct {
+	sandbox string // or "*"
+	mode    string // read, write or "*", for files
+	path    string // cleaned prefix, for files
+	command command
+	cwd     string // cleaned prefix; "" for everywhere
+}
+
+// areaOf takes the area from a row. A row that cannot be used counts as a deny,
+// so what is not sound in its area becomes as wide as can be.
+func areaOf(row *Row, broken bool) *area {
+	s := row.Complete().Scope
+	if row.Unreadable != nil {
+		s = Scope{}
+	}
+	if broken {
+		s = widened(s)
+	}
+	if row.ResourceType == TypeFile {
+		return &area{sandbox: s.Sandbox, mode: s.Mode, path: s.Path}
+	}
+	literal := row.Origin == OriginApproval && !broken
+	return &area{sandbox: s.Sandbox, command: parseCommand(s.Command, literal), cwd: s.CWD}
+}
+
+func widened(s Scope) Scope {
+	if checkName("", s.Sandbox) != nil {
+		s.Sandbox = "*"
+	}
+	if s.Mode != ModeRead && s.Mode != ModeWrite {
+		s.Mode = "*"
+	}
+	if checkPath("", s.Path) != nil {
+		s.Path = "/"
+	}
+	if s.Command == "" {
+		s.Command = "*"
+	}
+	if checkPath("", s.CWD) != nil {
+		s.CWD = ""
+	}
+	return s
+}
+
+// within reports whether a cleaned path is a cleaned directory or below it.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || dir == "/")
+}
+
+// areas holds the file or exec rules of a set: all of them for explanations, and
+// an index for decisions.
+type areas struct {
+	rules    []*rule // by ID
+	files    map[fileKey]*fileArea
+	commands map[string]*execArea // by sandbox
+}
+
+func (x *areas) add(r *rule) {
+	x.rules = append(x.rules, r)
+	if r.row.ResourceType == TypeFile {
+		x.addFile(r)
+	} else {
+		x.addCommand(r)
+	}
+}
+
+// finish is called once, after the last add.
+func (x *areas) finish() {
+	for _, a := range x.files {
+		a.finish()
+	}
+	for _, a := range x.commands {
+		a.finish()
+	}
+}
+
+// find fills the pool with the rules about a cleaned resource.
+func (x *areas) find(p *pool, r *Resource) {
+	if r.Type == TypeFile {
+		x.findFile(p, r)
+	} else {
+		x.findCommand(p, r)
+	}
+}
+
+// pool is what an index found about one resource.
+type pool struct {
+	// found are the buckets that match, the most specific first.
+	found []*bucket
+	// allows are those of them whose allow rows count: only the most specific do,
+	// so that a narrower area narrows who may enter it.
+	allows []*bucket
+	// closed says that allow rows exist: what none of them covers is denied.
+	closed bool
+
+	full bool // no more allows: a more specific level had some
+}
+
+// add takes a bucket that matches.
+func (p *pool) add(b *bucket) {
+	if b == nil {
+		return
+	}
+	p.found = append(p.found, b)
+	if !p.full && len(b.allows.rules) > 0 {
+		p.allows = append(p.allows, b)
+	}
+}
+
+// addAgainst takes a bucket that cannot be judged: its allow rows do not count.
+func (p *pool) addAgainst(b *bucket) { p.found = append(p.found, b) }
+
+// next ends a level of buckets that are equally specific.
+func (p *pool) next() { p.full = len(p.allows) > 0 }
+
+// counts reports whether the allow rules of a bucket count.
+func (p *pool) counts(b *bucket) bool { return slices.Contains(p.allows, b) }

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+)
+
+// mostNear bounds how many file or exec rows that do not match are named.
+const mostNear = 20
+
+func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
+	clean, err := given.clean()
+	if err != nil {
+		if e.Problem == "" {
+			e.Problem = err.Error()
+		}
+		return
+	}
+	var p pool
+	s.areas.find(&p, &clean)
+	for _, b := range p.found {
+		for _, r := range b.inOrder() {
+			e.add(r, r.areaObstacle(&p, b, &clean, c), r.areaGround(&clean, c))
+		}
+	}
+	e.addNear(s.areas.rules, &clean)
+}
+
+// areaObstacle says why a rule that is about the resource does not count.
+func (r *rule) areaObstacle(p *pool, b *bucket, res *Resource, c *call) string {
+	if r.effect == Allow && !r.fromApproval() {
+		if away := r.area.away(res); away != "" {
+			return away
+		}
+		if !p.counts(b) {
+			return "a row about less than " + r.area.String() + " takes its place here"
+		}
+	}
+	return r.obstacle(c)
+}
+
+func (r *rule) areaGround(res *Resource, c *call) string {
+	if away := r.area.away(res); away != "" {
+		return away + "; " + r.ground(c)
+	}
+	return r.ground(c)
+}
+
+// addNear names the rules that are not about the resource but nearly are: another
+// sandbox or mode alone is in the way, or they allow something else here.
+func (e *Explanation) addNear(rules []*rule, res *Resource) {
+	left := mostNear
+	for _, r := range rules {
+		if left == 0 {
+			return
+		}
+		if r.row.ResourceType != res.Type {
+			continue
+		}
+		if why := r.nearly(res); why != "" {
+			e.add(r, why, "")
+			left--
+		}
+	}
+}
+
+// nearly says what keeps the rule from being about the resource; empty when it is
+// about it, or far from it.
+func (r *rule) nearly(res *Resource) string {
+	a := r.area
+	other := a.elsewhere(res)
+	about := r.about(res)
+	switch {
+	case other != "" && about:
+		return other
+	case other == "" && !about && r.effect == Allow:
+		return "is about " + a.String() + ", not about this"
+	}
+	return ""
+}
+
+// elsewhere says that the area is one of another sandbox or mode.
+func (a *area) elsewhere(res *Resource) string {
+	switch {
+	case a.sandbox != "*" && a.sandbox != res.Sandbox:
+		return fmt.Sprintf("is about sandbox %q", a.sandbox)
+	case res.Type == TypeFile && a.mode != "*" && a.mode != res.Mode:
+		return fmt.Sprintf("is about the mode %s", a.mode)
+	}
+	return ""
+}
+
+// about reports whether path, or command and directory, put the resource within
+// the rule's area. What cannot be judged is within that of rules against the call.
+func (r *rule) about(res *Resource) bool {
+	a := r.area
+	switch {
+	case r.fromApproval() && res.Type == TypeFile:
+		return res.Path == a.path
+	case res.Type == TypeFile:
+		return within(res.Path, a.path)
+	case r.fromApproval():
+		return res.Command == a.command.text && (a.cwd == "" || a.cwd == res.CWD)
+	}
+	against := r.effect != Allow
+	return slices.Contains(verdictsFor(against), a.command.match(res.Command)) &&
+		(a.cwd == "" || res.CWD != "" && within(res.CWD, a.cwd) || against && res.CWD == "")
+}
+
+func verdictsFor(against bool) []verdict {
+	if against {
+		return []verdict{matches, unjudged}
+	}
+	return []verdict{matches}
+}
+
+// away says what of the resource the area cannot judge.
+func (a *area) away(res *Resource) string {
+	switch {
+	case res.Type != TypeExec:
+		return ""
+	case a.command.match(res.Command) == unjudged:
+		return "the command has shell control characters, which no glob judges"
+	case a.cwd != "" && res.CWD == "":
+		return "the working directory is not known"
+	}
+	return ""
+}
+
+// String names what the area is about.
+func (a *area) String() string {
+	switch {
+	case a.path != "":
+		return a.path
+	case a.cwd != "":
+		return fmt.Sprintf("%q in %s", clip(a.command.String()), a.cwd)
+	}
+	return fmt.Sprintf("%q", clip(a.command.String()))
+}
+
+func (c *command) String() string {
+	if c.kind == anyCommand {
+		return "*"
+	}
+	return c.text
+}
