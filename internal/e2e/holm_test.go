@@ -231,12 +231,19 @@ func (p *process) setUp(agent string) (key string, seen func() []string) {
 // connect opens an MCP session; hold is how long its calls wait.
 func (p *process) connect(key, hold string) *mcp.ClientSession {
 	p.t.Helper()
+	return p.connectAs("2025-11-25", key, hold)
+}
+
+// connectAs is connect with a version of the protocol; empty lets the client
+// choose, which takes the newest it knows.
+func (p *process) connectAs(version, key, hold string) *mcp.ClientSession {
+	p.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
 	session, err := client.Connect(p.t.Context(), &mcp.StreamableClientTransport{
 		Endpoint:             p.url + "/mcp",
 		HTTPClient:           &http.Client{Transport: headers{"Authorization": "Bearer " + key, "Holm-Hold": hold}},
 		DisableStandaloneSSE: true,
-	}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		p.t.Fatalf("connect: %v\n%s", err, p.log)
 	}
