@@ -14,7 +14,7 @@ import (
 func (c *cli) newGrantCommand() *cobra.Command {
 	var tool string
 	var conditions, to []string
-	var ask bool
+	var ask, required bool
 	cmd := &cobra.Command{
 		Use:   "grant AGENT SERVER",
 		Short: "Let an agent use the tools of a server",
@@ -22,10 +22,11 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			"With --ask each call waits until an owner approves it.\n\n" +
 			"--args limits the grant to calls whose arguments match. It takes one or more ARG=PATTERN: a glob, or\n" +
 			"after re: a regular expression that has to match the whole value. All conditions of one grant must\n" +
-			"hold; several grants add up. An argument that a call does not carry is not checked.",
+			"hold; several grants add up. An argument that a call does not carry is not checked, unless with\n" +
+			"--required: a pattern of tools may cover one that names the same thing differently.",
 		Example: "  holm grant claude git --tool 'log*'\n" +
 			"  holm grant claude git --tool push --ask\n" +
-			"  holm grant claude files --tool read --args 'path=/srv/data/**'\n" +
+			"  holm grant claude files --tool 'read*' --args 'path=/srv/data/**' --required\n" +
 			"  holm grant claude db --tool query --args 'sql=re:^SELECT\\s.*' 'db=production' --to role:owner",
 		Args: exactly("AGENT", "SERVER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,11 +34,15 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := requireArguments(row.Scope.Args, required); err != nil {
+				return err
+			}
 			return c.grant(cmd, args[0], args[1], row)
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "*", "tool, or a pattern of tools")
 	cmd.Flags().StringArrayVar(&conditions, "args", nil, "ARG=PATTERN, or ARG=re:REGEX; several may follow")
+	cmd.Flags().BoolVar(&required, "required", false, "calls have to carry the arguments of --args")
 	cmd.Flags().BoolVar(&ask, "ask", false, "have an owner approve each call")
 	cmd.Flags().StringArrayVar(&to, "to", nil, "who: user:U, role:R or circle:C; may be repeated; default anybody who uses the agent")
 	return cmd
@@ -74,6 +79,17 @@ func parseConditions(texts []string) (list []policy.Condition, err error) {
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// requireArguments makes calls without one of the arguments fail the grant.
+func requireArguments(conditions []policy.Condition, required bool) error {
+	if required && len(conditions) == 0 {
+		return usagef("--required goes with --args")
+	}
+	for i := range conditions {
+		conditions[i].Required = required
+	}
+	return nil
 }
 
 func parseGrants(texts []string) ([]policy.Grant, error) {
