@@ -26,8 +26,12 @@ import (
 	"holm/policy/rulestore"
 )
 
-// demoOwner is the console's person.
-const demoOwner = "you"
+// demoOwner is the console's person, called by demoOwnerName on cards and
+// towards the agent.
+const (
+	demoOwner     = "you"
+	demoOwnerName = "the owner"
+)
 
 // newDemoCommand shows the whole round of one gated call without any account.
 func newDemoCommand(flags *settings.Flags) *cobra.Command {
@@ -89,7 +93,7 @@ func runDemo(ctx context.Context, s settings.Settings, yes bool, in io.Reader, o
 	a := &app{
 		settings: s, log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		extra:  []bot.Channel{card},
-		owners: map[identity.Address]string{{Channel: card.Namespace(), Identity: demoOwner}: demoOwner},
+		owners: map[identity.Address]string{{Channel: card.Namespace(), Identity: demoOwner}: demoOwnerName},
 	}
 	d.app = a
 	fmt.Fprintln(out, "Starting Holm with a database of its own …")
@@ -207,7 +211,10 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 	}
 	d.say("\nThe agent called %s. Policy allows it, so it ran at once:\n%s", demo.SafeTool, indent(result))
 
-	d.say("\nThe agent now calls %s. Policy wants an owner to approve that, so the call waits:\n", demo.RiskyTool)
+	d.say("\nThe agent now calls %s. Policy wants an owner to approve that, so the call waits for you.", demo.RiskyTool)
+	if !d.yes {
+		d.say("Answer with the letter of a button and Enter.")
+	}
 	result, failed, err = agent.Call(ctx, demo.RiskyTool, map[string]any{
 		"order": "1042", "amount": "49.90 EUR", "reason": "the parcel came back",
 	})
@@ -251,15 +258,14 @@ func (d *demoRound) showRecord(ctx context.Context) error {
 func (d *demoRound) nextSteps(url, key string) {
 	d.say("\nWhat to try next")
 	if !d.yes {
-		d.say(`  Connect Claude Code, while this demo runs:
-    claude mcp add --transport http holm %[1]s/mcp --header "Authorization: Bearer %[2]s"
-  Or any MCP client: address %[1]s/mcp, header "Authorization: Bearer %[2]s"`, url, key)
+		d.say(`  Call again from an MCP client while this demo runs, here Claude Code:
+    claude mcp add --transport http holm %[1]s/mcp --header "Authorization: Bearer %[2]s"`, url, key)
 	}
 	d.say(`  Run it for real:           holm serve
-  Put your server behind it: holm add server NAME --command "…", holm add agent NAME, holm grant AGENT NAME --ask
+  Put a server behind it:    holm add server SERVER --command "…", holm add agent AGENT, holm grant AGENT SERVER --ask
   Connect Claude Code:       claude mcp add --transport http holm http://127.0.0.1:4767/mcp --header "Authorization: Bearer KEY"
-  Approve on Telegram:       HOLM_TELEGRAM_TOKEN=… holm serve, then holm invite --role owner
-  Approve on Slack:          HOLM_SLACK_APP_TOKEN=… HOLM_SLACK_BOT_TOKEN=… holm serve, then holm invite --role owner
+  Approve on Telegram:       HOLM_TELEGRAM_TOKEN=… holm serve, then holm invite --agent AGENT --role owner
+  Approve on Slack:          HOLM_SLACK_APP_TOKEN=… HOLM_SLACK_BOT_TOKEN=… holm serve, then the same
   Each step is in README.md.`)
 }
 
