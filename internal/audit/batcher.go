@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,7 +16,9 @@ import (
 )
 
 // Batcher writes records that belong to no transaction: it takes whatever
-// waits and commits it at once, so that many callers share one commit.
+// waits and commits it at once, so that many callers share one commit. Records
+// that the database was away for are kept and written when it is back, at most
+// maxOwed of them: what they tell of has happened.
 type Batcher struct {
 	pool *pgxpool.Pool
 	hub  *wake.Hub
@@ -24,11 +27,22 @@ type Batcher struct {
 	// Write, so that Run knows when the last has handed over.
 	done    chan struct{}
 	writing sync.RWMutex
+	// owed are records whose writers have heard that the database is away.
+	owed []queued
 }
+
+const (
+	// maxOwed bounds the memory of an outage, some MB.
+	maxOwed = 10_000
+	// owedPause is the time between two tries to write them.
+	owedPause = time.Second
+)
 
 type queued struct {
 	record Record
+	at     time.Time
 	data   []byte
+	// result is nil once it was used.
 	result chan<- error
 }
 
@@ -38,7 +52,8 @@ func NewBatcher(pool *pgxpool.Pool, hub *wake.Hub) *Batcher {
 }
 
 // Write hands a record over and gives a channel that receives the outcome of
-// its commit, once. It waits while 1024 records do; after the end of Run it
+// its commit, once. A record refused because the database is away may be written
+// later all the same. It waits while 1024 records do; after the end of Run it
 // refuses.
 func (b *Batcher) Write(ctx context.Context, r Record) <-chan error {
 	result := make(chan error, 1)
@@ -56,7 +71,7 @@ func (b *Batcher) Write(ctx context.Context, r Record) <-chan error {
 	default:
 	}
 	select {
-	case b.in <- queued{record: r, data: data, result: result}:
+	case b.in <- queued{record: r, at: time.Now(), data: data, result: result}:
 	case <-ctx.Done():
 		result <- ctx.Err()
 	case <-b.done:
@@ -70,10 +85,16 @@ var errEnded = errors.New("audit: the writer has ended")
 // Run writes until ctx ends and then what is left.
 func (b *Batcher) Run(ctx context.Context) {
 	for {
+		var later <-chan time.Time
+		if len(b.owed) > 0 {
+			later = time.After(owedPause)
+		}
 		select {
 		case <-ctx.Done():
 			b.end(context.WithoutCancel(ctx))
 			return
+		case <-later:
+			b.settle(context.WithoutCancel(ctx))
 		case first := <-b.in:
 			b.commit(context.WithoutCancel(ctx), b.take([]queued{first}))
 		}
@@ -89,6 +110,19 @@ func (b *Batcher) end(ctx context.Context) {
 	for batch := b.take(nil); len(batch) > 0; batch = b.take(nil) {
 		b.commit(ctx, batch)
 	}
+	b.settle(ctx)
+}
+
+// settle writes what is owed, as far as the database takes it.
+func (b *Batcher) settle(ctx context.Context) {
+	owed := b.owed
+	b.owed = nil
+	for len(owed) > 0 && len(b.owed) == 0 {
+		n := min(len(owed), batchSize)
+		b.commit(ctx, owed[:n])
+		owed = owed[n:]
+	}
+	b.owed = append(b.owed, owed...)
 }
 
 // take collects what waits, up to a batch.
@@ -114,20 +148,26 @@ func (b *Batcher) commit(ctx context.Context, batch []queued) {
 		}
 		return
 	}
-	for _, e := range batch {
-		e.result <- err
+	for i, e := range batch {
+		if e.result != nil {
+			e.result <- err
+			batch[i].result = nil
+		}
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		b.hub.Publish(QueuedKey)
+	case db.IsUnavailable(err):
+		b.owed = append(b.owed, batch[:min(len(batch), max(0, maxOwed-len(b.owed)))]...)
 	}
 }
 
 func (b *Batcher) store(ctx context.Context, batch []queued) error {
 	_, err := b.pool.CopyFrom(ctx, pgx.Identifier{"audit_queue"},
-		[]string{"kind", "agent_id", "actor", "data"},
+		[]string{"at", "kind", "agent_id", "actor", "data"},
 		pgx.CopyFromSlice(len(batch), func(i int) ([]any, error) {
 			e := batch[i]
-			return []any{e.record.Kind, e.record.AgentID, e.record.Actor, e.data}, nil
+			return []any{e.at, e.record.Kind, e.record.AgentID, e.record.Actor, e.data}, nil
 		}))
 	if err != nil {
 		return fmt.Errorf("write audit records: %w", err)
