@@ -34,6 +34,7 @@ func TestWhatARetryIsToldAfterTheEnd(t *testing.T) {
 	recent := sql(`UPDATE approval_requests SET resolved_at = resolved_at - interval '290 seconds' WHERE id = $1`)
 	reject := func(w *world, r approvals.Request) { w.reject(r) }
 	type steps []func(*world, approvals.Request)
+	shared := newWorld(t)
 
 	for name, c := range map[string]struct {
 		steps steps
@@ -63,12 +64,12 @@ func TestWhatARetryIsToldAfterTheEnd(t *testing.T) {
 		"a call that may have run, told once": {steps{approve(policy.Single), claim, finish(approvals.Unknown), told}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			first := w.ask(w.call(`{}`))
+			w := shared.in(t)
+			first := w.ask(w.call(`{}`, by(name)))
 			for _, step := range c.steps {
 				step(w, first)
 			}
-			second := w.ask(w.call(`{}`, inSession("s2")))
+			second := w.ask(w.call(`{}`, by(name), inSession("second of "+name)))
 			if (second.ID == first.ID) != c.same {
 				t.Errorf("the same request is %v, want %v: %+v", second.ID == first.ID, c.same, second)
 			}

@@ -49,6 +49,13 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// in is the same world for a subtest.
+func (w *world) in(t testing.TB) *world {
+	same := *w
+	same.t = t
+	return &same
+}
+
 // process is the approvals part of one more process on the same database.
 func (w *world) process() (*wake.Hub, *approvals.Service) {
 	w.t.Helper()
