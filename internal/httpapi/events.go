@@ -89,10 +89,7 @@ func (s *server) events(agentID, sessionID string, p Position) (*huma.StreamResp
 		out := s.newEventWriter(w, callerOf(r.Context()))
 		stream := &session.Stream{
 			Pool: s.Pool, Hub: s.Hub, AgentID: agentID, SessionID: sessionID, After: last,
-			IdleEvery: s.Heartbeat, Idle: out.heartbeat,
-		}
-		if !p.Follow {
-			stream.IdleEvery, stream.Idle = settled, func() error { return errAllRead }
+			Once: !p.Follow, IdleEvery: s.Heartbeat, Idle: out.heartbeat,
 		}
 		// Whatever ends the stream, the reader comes back with the last id it has.
 		if out.begin() == nil {

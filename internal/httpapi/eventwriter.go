@@ -2,19 +2,12 @@ package httpapi
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"holm/internal/session"
 )
-
-// settled is the silence after which a reader that does not follow has all.
-const settled = 100 * time.Millisecond
-
-// errAllRead ends the stream of a reader that does not follow.
-var errAllRead = errors.New("all events are read")
 
 // eventWriter writes server-sent events, each with a deadline of its own: the
 // server's, if it has any, would end every stream.

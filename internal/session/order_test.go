@@ -58,6 +58,37 @@ func TestAnOlderTransactionWithALowerNumberIsWaitedFor(t *testing.T) {
 	}
 }
 
+// Whoever reads once has all that is committed, also what a transaction held
+// back at first.
+func TestReadingOnceWaitsForWhatIsHeldBack(t *testing.T) {
+	w := newWorld(t)
+	slow := w.begin()
+	low := w.add(slow, "s1", "low")
+	high := w.put("s1", "high")
+	ended := false
+	s := &session.Stream{
+		Pool: w.pool, Hub: w.hub, AgentID: "main", SessionID: "s1", Once: true, IdleEvery: 20 * time.Millisecond,
+		Idle: func() error {
+			if !ended {
+				w.commit(slow)
+			}
+			ended = true
+			return nil
+		},
+	}
+	var got []int64
+	err := s.Run(t.Context(), func(e session.Event) error {
+		got = append(got, e.ID)
+		return nil
+	})
+	if err != nil || !ended {
+		t.Errorf("Run: %v, ended before what it had to wait for: %v", err, !ended)
+	}
+	if diff := cmp.Diff([]int64{low, high}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A transaction that runs for longer than Holm's ever do holds nothing back
 // for good: what is old by then is handed out.
 func TestAStuckTransactionIsNotWaitedForForEver(t *testing.T) {

@@ -31,6 +31,8 @@ type Stream struct {
 	AgentID, SessionID string
 	// After is the id of the last event that the reader has.
 	After int64
+	// Once ends Run with nil when every committed event was handed out.
+	Once bool
 	// Idle is called whenever nothing came for IdleEvery (heartbeats); an error
 	// ends the stream.
 	Idle      func() error
@@ -81,8 +83,10 @@ func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
 			pause = 0
 		case n > 0 && batch.events[n-1].ID > limit:
 			pause = settleInterval
-		case n == batchSize:
+		case n == batchSize || s.Once && n > 0:
 			pause = 0
+		case s.Once:
+			return nil
 		}
 		select {
 		case <-ctx.Done():
