@@ -88,6 +88,7 @@ CREATE TABLE servers (
     command    text[] NOT NULL DEFAULT '{}',
     url        text NOT NULL DEFAULT '',
     secrets    bytea,
+    maps       jsonb NOT NULL DEFAULT '[]',
     version    integer NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
     CHECK ((transport = 'stdio' AND cardinality(command) > 0 AND url = '')

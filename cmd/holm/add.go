@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holm/internal/client"
+	"holm/internal/servers"
 )
 
 func (c *cli) newAddCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (c *cli) newAddCommand() *cobra.Command {
 
 func (c *cli) newAddServerCommand() *cobra.Command {
 	var command, url string
-	var env, header []string
+	var env, header, maps []string
 	cmd := &cobra.Command{
 		Use:   "server NAME (--command \"…\" | --url URL)",
 		Short: "Register an upstream MCP server",
@@ -35,6 +36,9 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, err := newServer(args[0], command, url, env, header)
 			if err != nil {
+				return err
+			}
+			if in.Maps, err = serverMaps(maps); err != nil {
 				return err
 			}
 			holm, _, err := c.connect()
@@ -54,7 +58,22 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&url, "url", "", "address of a Streamable HTTP server")
 	cmd.Flags().StringArrayVar(&env, "env", nil, "variable of the program: NAME=VALUE or NAME; may be repeated")
 	cmd.Flags().StringArrayVar(&header, "header", nil, "header for the url: NAME=VALUE, NAME: VALUE or NAME; may be repeated")
+	cmd.Flags().StringArrayVar(&maps, "map", nil, mapUsage)
 	return cmd
+}
+
+const mapUsage = "argument that names a file or a command: TOOL=file:read:ARG, TOOL=file:write:ARG, TOOL=exec:ARG[:CWD]; may be repeated"
+
+func serverMaps(list []string) ([]servers.Map, error) {
+	maps := []servers.Map{}
+	for _, text := range list {
+		m, err := servers.ParseMap(text)
+		if err != nil {
+			return nil, usagef("--map: %v", err)
+		}
+		maps = append(maps, m)
+	}
+	return maps, nil
 }
 
 func newServer(name, command, url string, env, header []string) (s client.Server, err error) {

@@ -39,7 +39,7 @@ func newRoot() *cobra.Command {
 	c.flags.AddFile(root.PersistentFlags())
 	root.AddCommand(
 		newServeCommand(&c.flags), newDemoCommand(&c.flags), newDemoUpstreamCommand(), newMigrateCommand(&c.flags),
-		c.newAddCommand(), c.newRemoveCommand(), c.newRotateCommand(), c.newListCommand(), c.newShowCommand(),
+		c.newAddCommand(), c.newModifyCommand(), c.newRemoveCommand(), c.newRotateCommand(), c.newListCommand(), c.newShowCommand(),
 		c.newGrantCommand(), c.newRevokeCommand(), c.newPolicyCommand(),
 		c.newApprovalsCommand(), c.newInviteCommand(), c.newUsersCommand(), c.newCirclesCommand(), c.newChannelsCommand(), c.newEventsCommand(),
 		c.newVersionCommand(),

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"holm/internal/httpapi"
+	"holm/internal/servers"
 )
 
 // Server is a server to be registered: by Command, or at URL.
@@ -14,6 +15,17 @@ type Server struct {
 	URL     string            `json:"url,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
+	Maps    []servers.Map     `json:"maps,omitempty"`
+}
+
+// ServerChange is what becomes of a registered server; what is nil or empty
+// stays.
+type ServerChange struct {
+	Command []string           `json:"command,omitempty"`
+	URL     string             `json:"url,omitempty"`
+	Env     *map[string]string `json:"env,omitempty"`
+	Headers *map[string]string `json:"headers,omitempty"`
+	Maps    *[]servers.Map     `json:"maps,omitempty"`
 }
 
 // Servers lists servers by name.
@@ -31,6 +43,12 @@ func (c *Client) Server(ctx context.Context, name string) (s httpapi.Server, err
 // AddServer registers a server.
 func (c *Client) AddServer(ctx context.Context, in Server) (s httpapi.Server, err error) {
 	_, err = c.call(ctx, http.MethodPost, path("servers"), in, &s)
+	return s, err
+}
+
+// ModifyServer changes a server.
+func (c *Client) ModifyServer(ctx context.Context, name string, in ServerChange) (s httpapi.Server, err error) {
+	_, err = c.call(ctx, http.MethodPatch, path("servers", name), in, &s)
 	return s, err
 }
 

@@ -23,6 +23,10 @@ func (s *server) registerServers() {
 		Summary: "Show an upstream MCP server", Tags: []string{"servers"},
 	}, s.showServer)
 	handle(s, huma.Operation{
+		OperationID: "modify-server", Method: http.MethodPatch, Path: "/api/servers/{name}",
+		Summary: "Change an upstream MCP server", Description: "What is given replaces what was; the connection is made anew.", Tags: []string{"servers"},
+	}, s.modifyServer)
+	handle(s, huma.Operation{
 		OperationID: "remove-server", Method: http.MethodDelete, Path: "/api/servers/{name}", DefaultStatus: http.StatusNoContent,
 		Summary: "Forget an upstream MCP server", Tags: []string{"servers"},
 	}, s.removeServer)
@@ -69,6 +73,7 @@ type createServerInput struct {
 		URL     string            `json:"url,omitempty" example:"https://tools.example/mcp"`
 		Env     map[string]string `json:"env,omitempty" doc:"For a command. Kept sealed."`
 		Headers map[string]string `json:"headers,omitempty" doc:"For a url. Kept sealed."`
+		Maps    []servers.Map     `json:"maps,omitempty" doc:"Arguments that name files and commands."`
 	}
 }
 
@@ -78,7 +83,7 @@ func (s *server) createServer(ctx context.Context, in *createServerInput) (*oneO
 	}
 	b := in.Body
 	added, err := s.Servers.Add(ctx, servers.Server{
-		Name: b.Name, Command: b.Command, URL: b.URL, Env: b.Env, Headers: b.Headers,
+		Name: b.Name, Command: b.Command, URL: b.URL, Env: b.Env, Headers: b.Headers, Maps: b.Maps,
 	}, adminActor)
 	if err != nil {
 		return nil, err
@@ -86,11 +91,12 @@ func (s *server) createServer(ctx context.Context, in *createServerInput) (*oneO
 	return &oneOf[Server]{Body: s.view(ctx, added)}, nil
 }
 
-type serverPath struct {
+// ServerPath names a server.
+type ServerPath struct {
 	Name string `path:"name" example:"git"`
 }
 
-func (s *server) showServer(ctx context.Context, in *serverPath) (*oneOf[Server], error) {
+func (s *server) showServer(ctx context.Context, in *ServerPath) (*oneOf[Server], error) {
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}
@@ -101,7 +107,49 @@ func (s *server) showServer(ctx context.Context, in *serverPath) (*oneOf[Server]
 	return &oneOf[Server]{Body: s.view(ctx, one)}, nil
 }
 
-func (s *server) removeServer(ctx context.Context, in *serverPath) (*nothing, error) {
+type modifyServerInput struct {
+	ServerPath
+	Body struct {
+		Command []string           `json:"command,omitempty"`
+		URL     string             `json:"url,omitempty"`
+		Env     *map[string]string `json:"env,omitempty" doc:"All variables of the command."`
+		Headers *map[string]string `json:"headers,omitempty" doc:"All headers of the url."`
+		Maps    *[]servers.Map     `json:"maps,omitempty" doc:"All maps."`
+	}
+}
+
+func (s *server) modifyServer(ctx context.Context, in *modifyServerInput) (*oneOf[Server], error) {
+	if err := operatorOnly(ctx); err != nil {
+		return nil, err
+	}
+	modified, err := s.Servers.Modify(ctx, in.Name, adminActor, in.apply)
+	if err != nil {
+		return nil, err
+	}
+	return &oneOf[Server]{Body: s.view(ctx, modified)}, nil
+}
+
+// apply puts what was given in the place of what was. A command takes the
+// place of a url and the other way round, with what belongs to it.
+func (in *modifyServerInput) apply(s *servers.Server) {
+	if len(in.Body.Command) > 0 {
+		s.Command, s.URL, s.Headers = in.Body.Command, "", nil
+	}
+	if in.Body.URL != "" {
+		s.URL, s.Command, s.Env = in.Body.URL, nil, nil
+	}
+	if in.Body.Env != nil {
+		s.Env = *in.Body.Env
+	}
+	if in.Body.Headers != nil {
+		s.Headers = *in.Body.Headers
+	}
+	if in.Body.Maps != nil {
+		s.Maps = *in.Body.Maps
+	}
+}
+
+func (s *server) removeServer(ctx context.Context, in *ServerPath) (*nothing, error) {
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}

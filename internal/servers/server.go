@@ -31,11 +31,13 @@ const Changed = "servers"
 // Server is how one upstream is reached: by a command (stdio) or at an address
 // (Streamable HTTP). Env and Headers are kept sealed and never shown.
 type Server struct {
-	Name      string
-	Command   []string
-	URL       string
-	Env       map[string]string
-	Headers   map[string]string
+	Name    string
+	Command []string
+	URL     string
+	Env     map[string]string
+	Headers map[string]string
+	// Maps say which arguments of which tools name files and commands.
+	Maps      []Map
 	Version   int
 	CreatedAt time.Time
 }
@@ -56,13 +58,14 @@ type Wire struct {
 	URL       string    `json:"url,omitempty"`
 	Env       []string  `json:"env"`
 	Headers   []string  `json:"headers"`
+	Maps      []Map     `json:"maps"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
 // Wire gives s without its secrets.
 func (s Server) Wire() Wire {
 	return Wire{Name: s.Name, Transport: s.Transport(), Command: s.Command, URL: s.URL,
-		Env: names(s.Env), Headers: names(s.Headers), CreatedAt: s.CreatedAt}
+		Env: names(s.Env), Headers: names(s.Headers), Maps: append([]Map{}, s.Maps...), CreatedAt: s.CreatedAt}
 }
 
 func names(m map[string]string) []string {
@@ -120,6 +123,11 @@ func (s Server) check() error {
 			return fault.Invalidf("server %q: the value of %s has a character that no header can carry", s.Name, name)
 		}
 	}
+	for _, m := range s.Maps {
+		if err := m.check(); err != nil {
+			return err
+		}
+	}
 	if s.URL == "" && len(s.Headers) > 0 || s.URL != "" && len(s.Env) > 0 {
 		return fault.Invalidf("server %q: --env belongs to a command, --header to a url", s.Name)
 	}
@@ -143,15 +151,15 @@ func (st *Store) Add(ctx context.Context, s Server, actor string) (Server, error
 	if err := s.check(); err != nil {
 		return Server{}, err
 	}
-	plain, err := json.Marshal(sealed{s.Env, s.Headers})
+	secrets, err := st.seal(s)
 	if err != nil {
-		return Server{}, fmt.Errorf("encode secrets: %w", err)
+		return Server{}, err
 	}
 	err = db.InTx(ctx, st.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
-			INSERT INTO servers (name, transport, command, url, secrets)
-			VALUES ($1, $2, $3, $4, $5)`,
-			s.Name, s.Transport(), append([]string{}, s.Command...), s.URL, st.Secret.Seal("servers/"+s.Name, plain))
+			INSERT INTO servers (name, transport, command, url, secrets, maps)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
+			s.Name, s.Transport(), append([]string{}, s.Command...), s.URL, secrets, append([]Map{}, s.Maps...))
 		if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "23505" {
 			return fault.New(fault.Conflict, "exists", "server %q exists already", s.Name)
 		}
@@ -165,6 +173,52 @@ func (st *Store) Add(ctx context.Context, s Server, actor string) (Server, error
 	}
 	st.Hub.Publish(Changed)
 	return st.Get(ctx, s.Name)
+}
+
+func (st *Store) seal(s Server) ([]byte, error) {
+	plain, err := json.Marshal(sealed{s.Env, s.Headers})
+	if err != nil {
+		return nil, fmt.Errorf("encode secrets: %w", err)
+	}
+	return st.Secret.Seal("servers/"+s.Name, plain), nil
+}
+
+// Modify changes a server; change gets it as it is. The connection to it is
+// made anew.
+func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Server)) (Server, error) {
+	err := db.InTx(ctx, st.Pool, func(tx pgx.Tx) error {
+		s, err := st.get(ctx, tx, name, `FOR UPDATE`)
+		if err != nil {
+			return err
+		}
+		change(&s)
+		if err := s.check(); err != nil {
+			return err
+		}
+		secrets, err := st.seal(s)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			UPDATE servers
+			SET transport = $2,
+			    command = $3,
+			    url = $4,
+			    secrets = $5,
+			    maps = $6,
+			    version = version + 1
+			WHERE name = $1`,
+			name, s.Transport(), append([]string{}, s.Command...), s.URL, secrets, append([]Map{}, s.Maps...))
+		if err != nil {
+			return fmt.Errorf("modify server: %w", err)
+		}
+		return audit.Write(ctx, tx, audit.Record{Kind: "server_modified", Actor: actor, Data: s.Wire()})
+	})
+	if err != nil {
+		return Server{}, err
+	}
+	st.Hub.Publish(Changed)
+	return st.Get(ctx, name)
 }
 
 // Remove forgets a server. Policy rows that speak of it stay: they do no harm,
@@ -188,7 +242,11 @@ func (st *Store) Remove(ctx context.Context, name, actor string) error {
 
 // Get reads one server.
 func (st *Store) Get(ctx context.Context, name string) (Server, error) {
-	list, err := st.read(ctx, name)
+	return st.get(ctx, st.Pool, name, "")
+}
+
+func (st *Store) get(ctx context.Context, q db.Queryer, name, lock string) (Server, error) {
+	list, err := st.read(ctx, q, name, lock)
 	if err != nil {
 		return Server{}, err
 	}
@@ -199,20 +257,23 @@ func (st *Store) Get(ctx context.Context, name string) (Server, error) {
 }
 
 // List gives all servers by name.
-func (st *Store) List(ctx context.Context) ([]Server, error) { return st.read(ctx, "") }
+func (st *Store) List(ctx context.Context) ([]Server, error) {
+	return st.read(ctx, st.Pool, "", "")
+}
 
-func (st *Store) read(ctx context.Context, name string) ([]Server, error) {
-	rows, err := st.Pool.Query(ctx, `
-		SELECT name, command, url, secrets, version, created_at
+func (st *Store) read(ctx context.Context, q db.Queryer, name, lock string) ([]Server, error) {
+	rows, err := q.Query(ctx, `
+		SELECT name, command, url, secrets, maps, version, created_at
 		FROM servers
 		WHERE $1 = '' OR name = $1
-		ORDER BY name`, name)
+		ORDER BY name
+		`+lock, name)
 	if err != nil {
 		return nil, fmt.Errorf("read servers: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Server, err error) {
 		var box []byte
-		if err := row.Scan(&s.Name, &s.Command, &s.URL, &box, &s.Version, &s.CreatedAt); err != nil {
+		if err := row.Scan(&s.Name, &s.Command, &s.URL, &box, &s.Maps, &s.Version, &s.CreatedAt); err != nil {
 			return s, err
 		}
 		plain, err := st.Secret.Open("servers/"+s.Name, box)

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holm/internal/client"
+)
+
+func (c *cli) newModifyCommand() *cobra.Command {
+	return group("modify", "Change a server", c.newModifyServerCommand())
+}
+
+func (c *cli) newModifyServerCommand() *cobra.Command {
+	var command, url string
+	var env, header, maps []string
+	cmd := &cobra.Command{
+		Use:   "server NAME",
+		Short: "Change a registered MCP server",
+		Long: "Change how a server is reached, its variables or headers, or which arguments of its tools name files\n" +
+			"and commands. A flag replaces all that its kind had; what no flag names stays.",
+		Example: "  holm modify server fs --map read_file=file:read:path --map write_file=file:write:path\n" +
+			"  holm modify server tickets --header TICKETS_AUTH=…",
+		Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change, err := serverChange(cmd, command, url, env, header, maps)
+			if err != nil {
+				return err
+			}
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			modified, err := holm.ModifyServer(cmd.Context(), args[0], change)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, modified, func(w io.Writer) { fmt.Fprintf(w, "Server %s is changed.\n", modified.Name) })
+		},
+	}
+	cmd.Flags().StringVar(&command, "command", "", "program and arguments, split as a shell would")
+	cmd.Flags().StringVar(&url, "url", "", "address of a Streamable HTTP server")
+	cmd.Flags().StringArrayVar(&env, "env", nil, "all variables of the program: NAME=VALUE or NAME; may be repeated")
+	cmd.Flags().StringArrayVar(&header, "header", nil, "all headers for the url: NAME=VALUE, NAME: VALUE or NAME; may be repeated")
+	cmd.Flags().StringArrayVar(&maps, "map", nil, mapUsage)
+	return cmd
+}
+
+func serverChange(cmd *cobra.Command, command, url string, env, header, maps []string) (change client.ServerChange, err error) {
+	change.URL = url
+	if command != "" {
+		if change.Command, err = splitCommand(command); err != nil {
+			return change, err
+		}
+	}
+	if cmd.Flags().Changed("env") {
+		values, err := pairs("--env", "=", env)
+		if err != nil {
+			return change, err
+		}
+		change.Env = &values
+	}
+	if cmd.Flags().Changed("header") {
+		values, err := pairs("--header", "=:", header)
+		if err != nil {
+			return change, err
+		}
+		change.Headers = &values
+	}
+	if cmd.Flags().Changed("map") {
+		list, err := serverMaps(maps)
+		if err != nil {
+			return change, err
+		}
+		change.Maps = &list
+	}
+	if cmd.Flags().NFlag() == 0 {
+		return change, usagef("say what to change; see holm modify server --help")
+	}
+	return change, nil
+}
