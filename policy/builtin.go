@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -37,6 +38,9 @@ func declare(table map[string][]Grant) map[string][]Grant {
 	}
 	return byTool
 }
+
+// builtinNames are the tools of the table, in order.
+var builtinNames = slices.Sorted(maps.Keys(builtinGrants))
 
 // circleTools is the common beginning of the tools that manage circles: owners only.
 const circleTools = "circle_"

@@ -11,17 +11,14 @@ var foreign = Result{Decision: Deny, Step: StepForeign, Layer: LayerTool}
 // more than eight matching keys, escapes in the strings of arguments that a
 // condition reads, rows bound to an argument digest, spellings of resources that
 // are not clean, and several require_approval rows with different settings.
-func (s *Set) Evaluate(req Request) Result {
+func (s *Set) Evaluate(req Request) (r Result) {
 	if req.Principal.AgentID != s.agentID {
 		return foreign
 	}
 	c := call{who: s.caller(&req.Principal), args: req.Args}
-	r := s.tool(&c, req.Tool, req.Server)
-	for i := range req.Resources {
-		if r.Decision == Deny {
-			return r
-		}
-		r = r.and(s.resource(&req.Resources[i], i, &c))
+	s.tool(&r, &c, req.Tool, req.Server)
+	if len(req.Resources) > 0 {
+		s.resources(&r, &c, req.Resources)
 	}
 	return r
 }
@@ -34,15 +31,13 @@ func (s *Set) caller(p *Principal) caller {
 }
 
 // tool decides the tool layer.
-func (s *Set) tool(c *call, tool, server string) Result {
+func (s *Set) tool(r *Result, c *call, tool, server string) {
 	var room [commonBuckets]*bucket
 	found := s.find(room[:0], tool, server)
-	r := decide(found, found, c)
-	if r.Step == 0 {
-		r = s.undisputed(c, tool, server)
-	}
 	r.Layer = LayerTool
-	return r
+	if decide(r, found, found, c); r.Step == 0 {
+		s.undisputed(r, c, tool, server)
+	}
 }
 
 // find pools the rules about the tool and about its server.
@@ -55,50 +50,53 @@ func (s *Set) find(found []*bucket, tool, server string) []*bucket {
 }
 
 // decide takes the steps over the buckets that match; only in allows do allow
-// rows count. The zero Result says that no row claims the resource.
-func decide(found, allows []*bucket, c *call) Result {
-	if r := firstDeny(found, c); r != nil {
-		return Result{Decision: Deny, Step: StepDeny, Rule: r.row}
+// rows count. It leaves the step 0 when no row claims the resource.
+func decide(r *Result, found, allows []*bucket, c *call) {
+	if deny := firstDeny(found, c); deny != nil {
+		r.Decision, r.Step, r.Rule = Deny, StepDeny, deny.row
+		return
 	}
-	if r := firstAsk(found, c); r != nil {
-		return asked(r, found, c)
+	if ask := firstAsk(found, c); ask != nil {
+		asked(r, ask, found, c)
+		return
 	}
-	if r := firstAllow(found, allows, c); r != nil {
-		return Result{Decision: Allow, Step: StepAllow, Rule: r.row}
+	if allow := firstAllow(found, allows, c); allow != nil {
+		r.Decision, r.Step, r.Rule = Allow, StepAllow, allow.row
+		return
 	}
 	if claimed(found, c) {
-		return Result{Decision: Deny, Step: StepNoGrant}
+		r.Decision, r.Step = Deny, StepNoGrant
 	}
-	return Result{}
 }
 
 // asked decides where a require_approval row holds. The first that no approval
 // answers is named: it is what a further approval has to be for.
-func asked(first *rule, found []*bucket, c *call) Result {
+func asked(r *Result, first *rule, found []*bucket, c *call) {
 	open := firstOpen(found, c)
 	if open == nil {
-		return Result{Decision: Allow, Step: StepApproved, Rule: answerTo(first, found, c).row}
+		r.Decision, r.Step, r.Rule = Allow, StepApproved, answerTo(first, found, c).row
+		return
 	}
-	r := Result{Decision: RequireApproval, Step: StepApproval, Rule: open.row}
+	r.Decision, r.Step, r.Rule = RequireApproval, StepApproval, open.row
 	if !c.anyArgs {
 		r.Settings = settingsOf(open, found, c)
 	}
-	return r
 }
 
 // undisputed decides about a tool that no row claims.
-func (s *Set) undisputed(c *call, tool, server string) Result {
+func (s *Set) undisputed(r *Result, c *call, tool, server string) {
+	r.Decision, r.Step = s.fallback, StepDefault
 	if server != "" || s.declared == nil {
-		return Result{Decision: s.fallback, Step: StepDefault}
+		return
 	}
 	grants, ok := s.declared(tool)
 	switch {
 	case !ok:
-		return Result{Decision: s.fallback, Step: StepDefault}
 	case holdsFor(grants, &c.who):
-		return Result{Decision: Allow, Step: StepAllow, Declared: true}
+		r.Decision, r.Step, r.Declared = Allow, StepAllow, true
+	default:
+		r.Decision, r.Step, r.Declared = Deny, StepNoGrant, true
 	}
-	return Result{Decision: Deny, Step: StepNoGrant, Declared: true}
 }
 
 // Listed reports whether the principal may see the tool: false when the tool
@@ -110,5 +108,7 @@ func (s *Set) Listed(p Principal, tool, server string) bool {
 		return false
 	}
 	c := call{who: s.caller(&p), anyArgs: true}
-	return s.tool(&c, tool, server).Decision != Deny
+	var r Result
+	s.tool(&r, &c, tool, server)
+	return r.Decision != Deny
 }

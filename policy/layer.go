@@ -14,6 +14,16 @@ const (
 	LayerExec Layer = "exec"
 )
 
+// resources adds the layers of the resources to the tool's.
+func (s *Set) resources(r *Result, c *call, reached []Resource) {
+	for i := range reached {
+		if r.Decision == Deny {
+			return
+		}
+		*r = r.and(s.resource(&reached[i], i, c))
+	}
+}
+
 // resource decides about one file or command of a call; the zero Result when no
 // row has anything to say about it.
 func (s *Set) resource(given *Resource, at int, c *call) Result {
@@ -24,11 +34,10 @@ func (s *Set) resource(given *Resource, at int, c *call) Result {
 	var found, allows [commonBuckets]*bucket
 	p := pool{found: found[:0], allows: allows[:0]}
 	s.areas.find(&p, &clean)
-	r := decide(p.found, p.allows, c)
-	if r.Step == 0 && p.closed {
-		r = Result{Decision: Deny, Step: StepNoGrant}
+	r := Result{Layer: layerOf(given), Resource: at}
+	if decide(&r, p.found, p.allows, c); r.Step == 0 && p.closed {
+		r.Decision, r.Step = Deny, StepNoGrant
 	}
-	r.Layer, r.Resource = layerOf(given), at
 	return r
 }
 
@@ -68,7 +77,8 @@ func (s *Set) EvaluateEach(req Request) []Result {
 		return []Result{foreign}
 	}
 	c := call{who: s.caller(&req.Principal), args: req.Args}
-	all := []Result{s.tool(&c, req.Tool, req.Server)}
+	all := make([]Result, 1, 1+len(req.Resources))
+	s.tool(&all[0], &c, req.Tool, req.Server)
 	for i := range req.Resources {
 		all = append(all, s.resource(&req.Resources[i], i, &c))
 	}

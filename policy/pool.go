@@ -2,10 +2,13 @@ package policy
 
 // call is a request on its way through the rules.
 type call struct {
-	who     caller
-	args    Args
-	anyArgs bool   // hold what holds for some arguments, and denies that hold for all
-	digest  string // of args, when first needed
+	who  caller
+	args Args
+	// anyArgs takes the call as one with the arguments that open most, everyArgs as
+	// one with those that open least; args are then not read.
+	anyArgs   bool
+	everyArgs bool
+	digest    string // of args, when first needed
 }
 
 func (c *call) argsDigest() string {

@@ -15,13 +15,13 @@ const (
 // Principal is who a call acts for. A principal without UserID is the bare agent
 // key; its own user grant has the value that [Principal.Requester] returns.
 type Principal struct {
-	AgentID string
+	AgentID string `json:"agentId"`
 	// UserID is the user after merges were followed; empty for a bare key.
-	UserID string
+	UserID string `json:"userId,omitempty"`
 	// Role is empty when the user is no member of the agent.
-	Role Role
+	Role Role `json:"role,omitempty"`
 	// Circles are the agent's labels on this user; they count for members only.
-	Circles []string
+	Circles []string `json:"circles,omitempty"`
 }
 
 // Requester is the name a user grant uses for this principal: the user's id, or

@@ -67,6 +67,8 @@ func (s *Step) UnmarshalText(text []byte) error {
 type Result struct {
 	Decision Effect `json:"decision"`
 	Step     Step   `json:"step"`
+	// Declared says that the tool's declared default grants decided.
+	Declared bool `json:"declared,omitempty"`
 	// Layer is the layer that decided.
 	Layer Layer `json:"layer"`
 	// Resource is the place in Request.Resources of the resource that decided, for
@@ -79,8 +81,6 @@ type Result struct {
 	// globs, then *; among equals the smallest ID. Of require_approval rows it is the
 	// first that no approval answers.
 	Rule *Row `json:"-"`
-	// Declared says that the tool's declared default grants decided.
-	Declared bool `json:"declared,omitempty"`
 	// Settings are what a request for approval uses: the strictest of all
 	// require_approval rows that hold, in all layers. nil means the defaults; the
 	// methods of [ApprovalSettings] take it. They must not be changed.

@@ -89,6 +89,9 @@ func (r *rule) holds(c *call) bool {
 	if c.anyArgs {
 		return r.effect != Deny || len(r.conditions) == 0
 	}
+	if c.everyArgs && (len(r.conditions) > 0 || r.row.Scope.ArgsDigest != "") {
+		return r.effect != Allow
+	}
 	for i := range r.conditions {
 		if !r.conditions[i].holds(r.effect, c.args) {
 			return false

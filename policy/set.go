@@ -40,7 +40,8 @@ type Set struct {
 }
 
 // Compile makes the policy of an agent from its rows, in any order. The set keeps
-// a copy of the slice, but the caller must not change what the rows point to.
+// a copy of the slice, but the caller must not change what the rows point to. A row
+// of [VirtualRows] gives way to a person's row for the same tool.
 //
 // A row that cannot be used counts as a deny for those it speaks about, or for
 // everybody when its grants cannot be read; [Set.Problems] tells of it. A row of
@@ -56,7 +57,7 @@ func Compile(agentID string, rows []Row, opts Options) (*Set, error) {
 	}
 	s := &Set{agentID: agentID, bareKey: agentRequester(agentID), fallback: fallback, declared: opts.DefaultGrants}
 	patterns := newPatternCache()
-	for i, row := range inOrder(rows) {
+	for i, row := range inOrder(withoutReplaced(rows)) {
 		s.add(row, int32(i), patterns)
 	}
 	s.tools.finish()
