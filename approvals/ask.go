@@ -27,8 +27,34 @@ type Call struct {
 	ResourceType  string
 	ResourceKey   string
 	Args          policy.Args
-	// Rule is the require_approval row that decided.
+	// Rule is the require_approval row that decided. Where several rows want the
+	// call approved, one request stands for all: its ID names them all, and its
+	// Scope.Approval has their strictest settings.
 	Rule policy.Row
+	// Why says in words which rules asked; empty means Rule alone.
+	Why string
+	// Opens are what a persistent approval of any arguments opens; empty means the
+	// resource, for Rule.
+	Opens []Opening
+}
+
+// Opening is what a persistent approval allows in answer to one rule.
+type Opening struct {
+	ResourceType string       `json:"resourceType"`
+	ResourceKey  string       `json:"resourceKey"`
+	Scope        policy.Scope `json:"scope"`
+}
+
+// openings are Opens, or what stands for none.
+func (c Call) openings() []Opening {
+	if len(c.Opens) > 0 {
+		return c.Opens
+	}
+	scope := policy.Scope{Approves: c.Rule.ID}
+	if c.Rule.ID == DefaultRule {
+		scope.Approves = ""
+	}
+	return []Opening{{c.ResourceType, c.ResourceKey, scope}}
 }
 
 // Digest binds an approval to this very call: agent, requester, resource, the
@@ -49,6 +75,9 @@ func (c Call) Digest() string {
 
 // ruleText says in words which rule asked.
 func (c Call) ruleText() string {
+	if c.Why != "" {
+		return c.Why
+	}
 	text := fmt.Sprintf("%s %s requires approval", c.Rule.ResourceType, c.Rule.ResourceKey)
 	if c.Rule.Note != "" {
 		text += " (" + c.Rule.Note + ")"
@@ -153,7 +182,7 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 		return Request{}, err
 	}
 	settings := c.Rule.Scope.Approval
-	fixed := Settings{Resolutions: settings.Offered(), Binding: settings.BoundTo(), RuleVersion: c.Rule.Version}
+	fixed := Settings{Resolutions: settings.Offered(), Binding: settings.BoundTo(), RuleVersion: c.Rule.Version, Opens: c.openings()}
 	if settings != nil {
 		fixed.Risk = settings.Risk
 	}

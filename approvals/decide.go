@@ -242,25 +242,26 @@ func grant(ctx context.Context, tx pgx.Tx, r Request) error {
 	return nil
 }
 
-// allowAlways adds the row of a persistent approval. It answers the rule that
+// allowAlways adds the rows of a persistent approval. Each answers one rule that
 // asked and no other.
 func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
-	scope := policy.Scope{Approves: r.RuleID}
-	if r.RuleID == DefaultRule {
-		scope.Approves = ""
-	}
-	what := "any arguments"
+	what, digest := "any arguments", ""
 	if d.Extent == TheseArguments {
-		scope.ArgsDigest = r.ArgsSHA256
-		what = "exactly the arguments of request " + fmt.Sprint(r.ShortID)
+		what, digest = "exactly the arguments of request "+fmt.Sprint(r.ShortID), r.ArgsSHA256
 	}
-	_, err := rulestore.Add(ctx, tx, policy.Row{
-		AgentID: r.AgentID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser(r.RequesterID)},
-		Scope: scope, Origin: policy.OriginApproval,
-		Note: fmt.Sprintf("always allowed with %s by %s on %s", what, d.Actor.Name, r.ResolvedAt.UTC().Format(time.DateOnly)),
-	}, d.Actor.ID())
-	return err
+	for _, open := range r.Settings.Opens {
+		open.Scope.ArgsDigest = digest
+		_, err := rulestore.Add(ctx, tx, policy.Row{
+			AgentID: r.AgentID, ResourceType: open.ResourceType, ResourceKey: open.ResourceKey,
+			Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser(r.RequesterID)},
+			Scope: open.Scope, Origin: policy.OriginApproval,
+			Note: fmt.Sprintf("always allowed with %s by %s on %s", what, d.Actor.Name, r.ResolvedAt.UTC().Format(time.DateOnly)),
+		}, d.Actor.ID())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // whyNot explains a decision that came second or too late; a request found

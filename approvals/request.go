@@ -62,6 +62,8 @@ type Settings struct {
 	Binding     policy.Binding      `json:"binding"`
 	Risk        policy.Risk         `json:"risk,omitempty"`
 	RuleVersion int                 `json:"ruleVersion"`
+	// Opens are what a persistent approval of any arguments opens.
+	Opens []Opening `json:"opens"`
 }
 
 // Executing tells whether the call was claimed and has not ended yet.

@@ -12,7 +12,6 @@ import (
 	"holm/approvals"
 	"holm/internal/identity"
 	"holm/policy"
-	"holm/policy/rulestore"
 )
 
 // member makes a user with a role and a key bound to it.
@@ -109,14 +108,10 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 func TestBuiltinToolsWaitForApprovalLikeOthers(t *testing.T) {
 	r := newRig(t)
 	_, key := r.member("uma", policy.User)
-	r.tx(func(tx pgx.Tx) error {
-		_, err := rulestore.Put(context.Background(), tx, policy.Row{
-			AgentID: agentName, ResourceType: policy.TypeTool, ResourceKey: "circle_list",
-			Effect: policy.RequireApproval, Grants: []policy.Grant{policy.ToRole(policy.User)},
-		}, "test")
-		return err
+	r.put(policy.Row{
+		ResourceType: policy.TypeTool, ResourceKey: "circle_list",
+		Effect: policy.RequireApproval, Grants: []policy.Grant{policy.ToRole(policy.User)},
 	})
-	r.rules.Changed(agentName)
 	session := r.client(map[string]string{"Authorization": "Bearer " + key})
 	done := make(chan string, 1)
 	go func() {

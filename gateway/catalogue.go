@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"holm/gateway/upstream"
+	"holm/internal/servers"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -47,7 +48,9 @@ type entry struct {
 	Tool         string
 	// HasOutputSchema forbids structured content of our own in results.
 	HasOutputSchema bool
-	raw             json.RawMessage
+	// maps say which arguments name files and commands.
+	maps []servers.Map
+	raw  json.RawMessage
 }
 
 type snapshot struct {
@@ -111,6 +114,7 @@ func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *r
 			if err != nil || s.byName[e.Exposed] != nil {
 				continue // one broken or ambiguous definition must not hide the others
 			}
+			e.maps = mapsOf(client.server, t.Name)
 			s.byName[e.Exposed] = e
 			entries = append(entries, e)
 		}

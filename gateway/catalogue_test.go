@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/internal/servers"
 	"holm/internal/testkit/upstreamfixture"
 	"holm/policy"
-	"holm/policy/rulestore"
 )
 
 // server registers a further fixture.
@@ -29,17 +27,10 @@ func (r *rig) server(name string, modes ...string) {
 	}
 }
 
-// row stores a row for everybody.
+// row stores a row on a tool for everybody.
 func (r *rig) row(key string, effect policy.Effect) {
 	r.t.Helper()
-	r.tx(func(tx pgx.Tx) error {
-		_, err := rulestore.Put(context.Background(), tx, policy.Row{
-			AgentID: agentName, ResourceType: policy.TypeTool, ResourceKey: key,
-			Effect: effect, Grants: []policy.Grant{policy.Any()},
-		}, "test")
-		return err
-	})
-	r.rules.Changed(agentName)
+	r.put(policy.Row{ResourceType: policy.TypeTool, ResourceKey: key, Effect: effect})
 }
 
 // TestSlowStartHoldsNobodyElseUp: a server that does not finish its handshake

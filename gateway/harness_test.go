@@ -139,17 +139,24 @@ func (r *rig) tx(do func(tx pgx.Tx) error) {
 	}
 }
 
-// rule stores a row for everybody on a tool of the fixture.
-func (r *rig) rule(tool string, effect policy.Effect, scope policy.Scope) {
+// put stores a row of the agent, for everybody unless it says for whom.
+func (r *rig) put(row policy.Row) {
 	r.t.Helper()
+	row.AgentID = agentName
+	if row.Grants == nil {
+		row.Grants = []policy.Grant{policy.Any()}
+	}
 	r.tx(func(tx pgx.Tx) error {
-		_, err := rulestore.Put(context.Background(), tx, policy.Row{
-			AgentID: agentName, ResourceType: policy.TypeTool, ResourceKey: "mcp__fix__" + tool,
-			Effect: effect, Grants: []policy.Grant{policy.Any()}, Scope: scope,
-		}, "test")
+		_, err := rulestore.Put(context.Background(), tx, row, "test")
 		return err
 	})
 	r.rules.Changed(agentName)
+}
+
+// rule stores a row for everybody on a tool of the fixture.
+func (r *rig) rule(tool string, effect policy.Effect, scope policy.Scope) {
+	r.t.Helper()
+	r.put(policy.Row{ResourceType: policy.TypeTool, ResourceKey: "mcp__fix__" + tool, Effect: effect, Scope: scope})
 }
 
 // client is an SDK client of the legacy era.

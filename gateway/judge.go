@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"holm/approvals"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// judgement is a verdict on a call, with what it was given for.
+type judgement struct {
+	entry    *entry
+	snapshot *snapshot
+	request  policy.Request
+	verdict  policy.Result
+}
+
+// judge decides a call as policy is now.
+func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*judgement, error) {
+	p, err := identity.PrincipalOf(ctx, g.Pool, c.caller)
+	if err != nil {
+		return nil, fmt.Errorf("read principal: %w", err)
+	}
+	e, snap, err := g.catalogue.find(ctx, p, c.name)
+	if err != nil {
+		return nil, err
+	}
+	j := &judgement{entry: e, snapshot: snap, request: policy.Request{
+		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: resourcesOf(e, args),
+	}}
+	j.verdict = snap.set.Evaluate(j.request)
+	return j, nil
+}
+
+// reason names what decided, without arguments' values.
+func (j *judgement) reason() string {
+	if rule := j.verdict.Rule; rule != nil {
+		return ruleName(*rule)
+	}
+	return j.snapshot.set.Explain(j.request).String()
+}
+
+func ruleName(rule policy.Row) string {
+	text := fmt.Sprintf("rule %s %s on %s %s", rule.ID, rule.Effect, rule.ResourceType, rule.ResourceKey)
+	if rule.Note != "" {
+		text += " (" + rule.Note + ")"
+	}
+	return text
+}
+
+// question is the request for approval that stands for every rule that wants
+// the call approved: an answer to one of them must not pass for another's.
+func (j *judgement) question(c *toolCall, requester string) approvals.Call {
+	ask := approvals.Call{
+		Session: c.session, RequesterName: requester, ResourceType: policy.TypeTool, ResourceKey: j.entry.Key,
+		Args: j.request.Args, Rule: j.askingRule(),
+	}
+	var ids, words []string
+	for _, reason := range j.snapshot.set.Explain(j.request).Reasons {
+		if reason.Effect != policy.RequireApproval {
+			continue
+		}
+		ids = append(ids, reason.RowID)
+		words = append(words, fmt.Sprintf("%s %s requires approval", reason.ResourceType, reason.ResourceKey))
+		ask.Opens = append(ask.Opens, j.openings(reason)...)
+	}
+	if len(ids) > 1 {
+		slices.Sort(ids)
+		ask.Rule.ID = strings.Join(slices.Compact(ids), "+")
+		ask.Why = strings.Join(words, "; ")
+	}
+	return ask
+}
+
+// askingRule is the row that wants the approval, with the settings of all that
+// do; an agent's default decision counts as a row of its own.
+func (j *judgement) askingRule() policy.Row {
+	rule := policy.Row{ID: approvals.DefaultRule, AgentID: j.request.Principal.AgentID, ResourceType: policy.TypeTool,
+		ResourceKey: "*", Effect: policy.RequireApproval, Version: 1, Note: "the agent's default decision"}
+	if j.verdict.Rule != nil {
+		rule = *j.verdict.Rule
+	}
+	rule.Scope.Approval = j.verdict.Settings
+	return rule
+}
+
+// openings are what a persistent approval opens in answer to one rule: the
+// tool, or the very files or commands that this call reaches.
+func (j *judgement) openings(reason policy.Reason) (all []approvals.Opening) {
+	if reason.ResourceType == policy.TypeTool || reason.ResourceType == policy.TypeMCP {
+		return []approvals.Opening{{
+			ResourceType: policy.TypeTool, ResourceKey: j.entry.Key, Scope: policy.Scope{Approves: reason.RowID},
+		}}
+	}
+	for _, r := range j.request.Resources {
+		if r.Type == reason.ResourceType {
+			all = append(all, approvals.Opening{ResourceType: r.Type, ResourceKey: r.Key(), Scope: policy.Scope{
+				Approves: reason.RowID, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
+			}})
+		}
+	}
+	return all
+}
+
+// differs tells whether another verdict, or a question of another rule, came of
+// a later look.
+func (j *judgement) differs(before *judgement) bool {
+	if j.verdict.Step == policy.StepApproved {
+		return false // the persistent approval of this very request
+	}
+	a, b := before.askingRule(), j.askingRule()
+	return j.verdict.Decision != before.verdict.Decision || a.ID != b.ID || a.Version != b.Version
+}

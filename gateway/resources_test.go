@@ -1,0 +1,93 @@
+package gateway_test
+
+import (
+	"testing"
+
+	"holm/approvals"
+	"holm/internal/servers"
+	"holm/policy"
+)
+
+// mapped is a rig whose record tool reads the file named by its path.
+func mapped(t *testing.T) *rig {
+	r := newRig(t)
+	_, err := r.servers.Modify(t.Context(), "fix", "test", func(s *servers.Server) {
+		s.Maps = []servers.Map{
+			{Tool: "record", Type: "file", Mode: "read", Arg: "path"},
+			{Tool: "record", Type: "file", Mode: "write", Arg: "out[].file"},
+			{Tool: "record", Type: "exec", Arg: "command", CWD: "dir"},
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFileAndExecRowsGovernMappedTools(t *testing.T) {
+	r := mapped(t)
+	r.rule("record", policy.Allow, policy.Scope{})
+	r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: "/srv/public", Effect: policy.Allow, Scope: policy.Scope{Mode: "read"}})
+	r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: "/srv/public/secret", Effect: policy.Deny})
+	r.put(policy.Row{ResourceType: policy.TypeExec, ResourceKey: "git log *", Effect: policy.Allow})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	cases := map[string]struct {
+		args map[string]any
+		kind string
+	}{
+		"inside":                  {map[string]any{"path": "/srv/public/a.txt"}, ""},
+		"outside":                 {map[string]any{"path": "/srv/private/a.txt"}, "AUTHORIZATION_DENIED"},
+		"climbing out":            {map[string]any{"path": "/srv/public/../private/a.txt"}, "AUTHORIZATION_DENIED"},
+		"a denied part":           {map[string]any{"path": "/srv/public//./secret/x"}, "AUTHORIZATION_DENIED"},
+		"a relative path":         {map[string]any{"path": "a.txt"}, "AUTHORIZATION_DENIED"},
+		"no path at all":          {map[string]any{"n": 1}, ""},
+		"a path that is a number": {map[string]any{"path": 1}, "AUTHORIZATION_DENIED"},
+		"writing, no row":         {map[string]any{"out": []any{map[string]any{"file": "/anywhere"}}}, ""},
+		"writing a denied part":   {map[string]any{"out": []any{map[string]any{"file": "/x"}, map[string]any{"file": "/srv/public/secret"}}}, "AUTHORIZATION_DENIED"},
+		"an allowed command":      {map[string]any{"command": "git log  -1"}, ""},
+		"another command":         {map[string]any{"command": "rm -r /"}, "AUTHORIZATION_DENIED"},
+		"a command and more":      {map[string]any{"command": "git log -1; rm -r /"}, "AUTHORIZATION_DENIED"},
+	}
+	for name, c := range cases {
+		if got := call(t.Context(), session, "record", c.args); got.Err != nil || got.Kind != c.kind {
+			t.Errorf("%s: %+v, want %q", name, got, c.kind)
+		}
+	}
+}
+
+// TestOneAnswerDoesNotPassForAnother: a window for the tool's rule is none for
+// the rule about a file.
+func TestOneAnswerDoesNotPassForAnother(t *testing.T) {
+	r := mapped(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{Approval: &policy.ApprovalSettings{Binding: policy.BindResource}})
+	r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: "/etc", Effect: policy.RequireApproval,
+		Scope: policy.Scope{Approval: &policy.ApprovalSettings{Binding: policy.BindResource}}})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	plain, file := map[string]any{"path": "/srv/a"}, map[string]any{"path": "/etc/passwd"}
+
+	call(t.Context(), session, "record", plain)
+	r.decide(r.asked(approvals.Pending), true, policy.Once, "")
+	if got := call(t.Context(), session, "record", plain); got.IsError {
+		t.Fatalf("inside the window: %+v", got)
+	}
+	if got := call(t.Context(), session, "record", file); got.Kind != "APPROVAL_REQUIRED" {
+		t.Errorf("a file with a rule of its own: %+v, want a question", got)
+	}
+}
+
+func TestAlwaysAnswersEveryRuleThatAsked(t *testing.T) {
+	r := mapped(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: "/etc", Effect: policy.RequireApproval})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	call(t.Context(), session, "record", map[string]any{"path": "/etc/passwd"})
+	r.decide(r.asked(approvals.Pending), true, policy.Persistent, "")
+	for n := range 2 {
+		if got := call(t.Context(), session, "record", map[string]any{"path": "/etc/passwd", "n": n}); got.IsError || got.Err != nil {
+			t.Errorf("call %d after always: %+v", n, got)
+		}
+	}
+	if got := call(t.Context(), session, "record", map[string]any{"path": "/etc/shadow"}); got.Kind != "APPROVAL_REQUIRED" {
+		t.Errorf("another file: %+v, want a question", got)
+	}
+}
