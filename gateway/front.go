@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,22 +77,34 @@ func (g *Gateway) authenticate(r *http.Request) (identity.Caller, error) {
 	if err != nil {
 		addr = r.RemoteAddr
 	}
-	return g.Keyring.Authenticate(r.Context(), strings.TrimSpace(key), addr)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), databasePatience, errDatabase)
+	defer cancel()
+	caller, err := g.Keyring.Authenticate(ctx, strings.TrimSpace(key), addr)
+	if db.IsUnavailable(err) || err != nil && context.Cause(ctx) == errDatabase {
+		return identity.Caller{}, errDatabase
+	}
+	return caller, err
 }
+
+// databasePatience bounds the look at a key, the first thing that a call needs
+// of the database: one that hangs is as good as away.
+const databasePatience = 5 * time.Second
+
+var errDatabase error = fault.New(fault.Unavailable, "database_unavailable", "Holm's database is not available; try again later")
 
 // refuse answers what never becomes a JSON-RPC exchange.
 func refuse(w http.ResponseWriter, err error) {
+	if db.IsUnavailable(err) {
+		err = errDatabase
+	}
 	status, text := http.StatusInternalServerError, "internal error"
 	if f, ok := fault.As(err); ok {
 		text = f.Message
-		status = map[fault.Kind]int{fault.Unauthenticated: http.StatusUnauthorized, fault.NotFound: http.StatusNotFound,
-			fault.Invalid: http.StatusBadRequest}[f.Kind]
-	} else if db.IsUnavailable(err) {
-		status, text = http.StatusServiceUnavailable, "Holm's database is not available; try again later"
-		w.Header().Set("Retry-After", "5")
+		status = cmp.Or(map[fault.Kind]int{fault.Unauthenticated: http.StatusUnauthorized, fault.NotFound: http.StatusNotFound,
+			fault.Invalid: http.StatusBadRequest, fault.Unavailable: http.StatusServiceUnavailable}[f.Kind], status)
 	}
-	if status == 0 {
-		status = http.StatusInternalServerError
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="holm"`)
@@ -229,7 +242,7 @@ func (g *Gateway) listen(x *exchange) {
 			case <-waiter.C:
 			case <-time.After(time.Second):
 			}
-			if _, err := g.authenticate(x.request); err != nil && !db.IsUnavailable(err) && ctx.Err() == nil {
+			if _, err := g.authenticate(x.request); err != nil && !errors.Is(err, errDatabase) && ctx.Err() == nil {
 				cancel()
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -128,8 +129,17 @@ func TestClaimOfWhichNobodyHeard(t *testing.T) {
 }
 
 // cutter makes connections that, once armed, break in answer to the commit of
-// the next claim.
-type cutter struct{ armed atomic.Bool }
+// the next claim, and that lose what is sent while silent.
+type cutter struct {
+	armed, silent atomic.Bool
+	lost          sync.Map
+}
+
+// speak ends the silence: the connections that lost something break.
+func (c *cutter) speak() {
+	c.silent.Store(false)
+	c.lost.Range(func(conn, _ any) bool { _ = conn.(net.Conn).Close(); return true })
+}
 
 func (c *cutter) pool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
@@ -164,6 +174,10 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	if c.claiming.Load() && bytes.Contains(b, []byte("commit")) {
 		c.committing.Store(true)
 	}
+	if c.cutter.silent.Load() {
+		c.cutter.lost.Store(c.Conn, true)
+		return len(b), nil
+	}
 	return c.Conn.Write(b)
 }
 
@@ -174,4 +188,23 @@ func (c *cutConn) Read(b []byte) (int, error) {
 		return 0, errors.Join(io.ErrUnexpectedEOF, c.Conn.Close())
 	}
 	return n, err
+}
+
+// TestDatabaseThatHangs: a caller is told in time, and its key is not blamed.
+func TestDatabaseThatHangs(t *testing.T) {
+	var cut cutter
+	r := newRigOn(t, cut.pool(t))
+	r.rule("echo", policy.Allow, policy.Scope{})
+	session := r.client(nil)
+	cut.silent.Store(true)
+	r.keyring.Forget()
+	status, text := r.post(map[string]string{"Mcp-Session-Id": session.ID(), "MCP-Protocol-Version": "2025-11-25"},
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"mcp__fix__echo"}}`)
+	cut.speak()
+	if status != http.StatusServiceUnavailable || !strings.Contains(text, "database is not available") {
+		t.Errorf("status %d: %s", status, text)
+	}
+	if got := call(t.Context(), session, "echo", map[string]any{}); got.Err != nil || got.IsError {
+		t.Errorf("afterwards: %+v", got)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -20,7 +21,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.pool.Ping,
+		Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
 	})
 	if err != nil {
 		return nil, err
@@ -66,6 +67,13 @@ func free(addr string) bool {
 		return false
 	}
 	return l.Close() == nil
+}
+
+// databaseAnswers is what readiness asks; a database that hangs is not ready.
+func (a *app) databaseAnswers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return a.pool.Ping(ctx)
 }
 
 // links, serverStatus and channelHealth give the API what other parts know, in
