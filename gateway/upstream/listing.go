@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode"
 )
 
 // Bounds of a tools list. A server that goes beyond them is broken or hostile;
@@ -70,14 +72,16 @@ func (l *listing) another(page int, cursor json.RawMessage, limit int) bool {
 	}
 }
 
-// add takes the tools of a page. One that cannot be named is left out; the
-// others stay.
+// add takes the tools of a page. One that cannot be named, in a rule, on a card
+// or in the database, is left out; the others stay.
 func (l *listing) add(page json.RawMessage) error {
 	err := elements(member(page, "tools", nil), func(raw json.RawMessage) {
 		name := unquote(member(raw, "name", nil))
 		switch {
 		case name == "":
 			l.warn("a tool without a name was left out")
+		case strings.ContainsFunc(name, unicode.IsControl):
+			l.warn("the tool named %.64q was left out: its name has a control character", name)
 		case l.names[name]:
 			l.warn("the second tool named %.64q was left out", name)
 		case len(l.tools) < maxTools:

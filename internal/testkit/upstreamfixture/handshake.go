@@ -57,7 +57,8 @@ func PlainTools() []string { return append([]string(nil), plain...) }
 func (c *core) tools() []string {
 	all := PlainTools()
 	if c.is(BadSchema) {
-		all = append([]string{`{"name":"broken","inputSchema":"no schema"}`, `{"description":"has no name"}`, `7`, all[0]}, all...)
+		all = append([]string{`{"name":"broken","inputSchema":"no schema"}`, `{"description":"has no name"}`, `7`,
+			`{"name":"ec\u0000ho"}`, `{"name":"two\nlines"}`, all[0]}, all...)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
