@@ -143,7 +143,7 @@ func printRequest(w io.Writer, r approvals.Wire) {
 		line("answered", when(*r.ResolvedAt)+" by "+orDash(r.ResolvedName)+" on "+orDash(r.ResolvedVia))
 	}
 	if r.Resolution != nil {
-		line("good for", resolutionText(r))
+		line("allows", resolutionText(r))
 	}
 	if r.Reason != nil {
 		line("reason", *r.Reason)

@@ -23,10 +23,10 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			"--args limits the grant to calls whose arguments match. It takes one or more ARG=PATTERN: a glob, or\n" +
 			"after re: a regular expression that has to match the whole value. All conditions of one grant must\n" +
 			"hold; several grants add up. An argument that a call does not carry is not checked, unless with\n" +
-			"--required: a pattern of tools may cover one that names the same thing differently.",
+			"--required. Limit tools by name: a pattern may cover one that calls the same thing otherwise.",
 		Example: "  holm grant claude git --tool 'log*'\n" +
 			"  holm grant claude git --tool push --ask\n" +
-			"  holm grant claude files --tool 'read*' --args 'path=/srv/data/**' --required\n" +
+			"  holm grant claude files --tool read --args 'path=/srv/data/**' --required\n" +
 			"  holm grant claude db --tool query --args 'sql=re:^SELECT\\s.*' 'db=production' --to role:owner",
 		Args: exactly("AGENT", "SERVER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
