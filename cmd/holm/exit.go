@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holm/bot"
 	"holm/internal/client"
+	"holm/internal/db/embedded"
 	"holm/internal/settings"
 )
 
@@ -79,7 +81,7 @@ func report(w io.Writer, err error) int {
 	switch {
 	case errors.As(err, &usage):
 		code = exitUsage
-	case errors.As(err, &setting):
+	case errors.As(err, &setting), errors.Is(err, bot.ErrSetup), errors.Is(err, embedded.ErrNoBinaries):
 		code = exitSetup
 	case errors.As(err, &problem):
 		code = max(code, exitOf[problem.Code])
