@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // area is what a file or exec row is about, ready for use.
 type area struct {
@@ -95,10 +92,10 @@ func (x *areas) find(p *pool, r *Resource) {
 // pool is what an index found about one resource.
 type pool struct {
 	// found are the buckets that match, the most specific first.
-	found []*bucket
+	found buckets
 	// allows are those of them whose allow rows count: only the most specific do,
 	// so that a narrower area narrows who may enter it.
-	allows []*bucket
+	allows buckets
 	// closed says that allow rows exist: what none of them covers is denied.
 	closed bool
 
@@ -110,17 +107,42 @@ func (p *pool) add(b *bucket) {
 	if b == nil {
 		return
 	}
-	p.found = append(p.found, b)
+	p.found.add(b)
 	if !p.full && len(b.allows.rules) > 0 {
-		p.allows = append(p.allows, b)
+		p.allows.add(b)
 	}
 }
 
 // addAgainst takes a bucket that cannot be judged: its allow rows do not count.
-func (p *pool) addAgainst(b *bucket) { p.found = append(p.found, b) }
+func (p *pool) addAgainst(b *bucket) { p.found.add(b) }
 
 // next ends a level of buckets that are equally specific.
-func (p *pool) next() { p.full = len(p.allows) > 0 }
+func (p *pool) next() { p.full = p.allows.n > 0 }
 
-// counts reports whether the allow rules of a bucket count.
-func (p *pool) counts(b *bucket) bool { return slices.Contains(p.allows, b) }
+// buckets is a list that needs no allocation while it is short. A slice of a
+// caller's array would: appended to behind a pointer, it moves to the heap.
+type buckets struct {
+	room [commonBuckets]*bucket
+	more []*bucket // all of them, once there are more than fit in room
+	n    int
+}
+
+func (l *buckets) add(b *bucket) {
+	switch {
+	case l.n < commonBuckets:
+		l.room[l.n] = b
+	case l.n == commonBuckets:
+		l.more = append(l.more, l.room[:]...)
+		fallthrough
+	default:
+		l.more = append(l.more, b)
+	}
+	l.n++
+}
+
+func (l *buckets) all() []*bucket {
+	if l.n > commonBuckets {
+		return l.more
+	}
+	return l.room[:l.n]
+}

@@ -81,6 +81,58 @@ func benchEvaluate(b *testing.B, n, agents int) {
 	}
 }
 
+// areaRows spreads n rows over directories and commands.
+func areaRows(n int) []policy.Row {
+	rows := make([]policy.Row, n)
+	for i := range rows {
+		r := policy.Row{
+			ID: fmt.Sprintf("area-%06d", i), AgentID: "main", ResourceType: policy.TypeFile, Effect: policy.Allow,
+			ResourceKey: fmt.Sprintf("/srv/%d/data/%d", i%100, i), Grants: []policy.Grant{policy.Any()},
+		}
+		switch i % 10 {
+		case 3:
+			r.Effect = policy.Deny
+		case 5:
+			r.ResourceType, r.Scope = policy.TypeExec, policy.Scope{Command: fmt.Sprintf("tool-%d run", i)}
+		case 6:
+			r.ResourceType, r.Scope = policy.TypeExec, policy.Scope{Command: fmt.Sprintf("tool-%d *", i)}
+		case 7:
+			r.ResourceType, r.Scope = policy.TypeExec, policy.Scope{Command: "git push *", CWD: fmt.Sprintf("/srv/%d", i)}
+			r.Effect = policy.RequireApproval
+		}
+		rows[i] = r
+	}
+	return rows
+}
+
+// BenchmarkResources decides calls that reach a file or run a command.
+func BenchmarkResources(b *testing.B) {
+	for _, n := range benchSizes {
+		set, err := policy.Compile("main", areaRows(n), policy.Options{DefaultGrants: policy.BuiltinGrants})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range areaResources() {
+			b.Run(fmt.Sprintf("rows=%d/%s", n, r.Type), func(b *testing.B) {
+				req := policy.Request{Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch", Resources: []policy.Resource{r}}
+				b.ReportAllocs()
+				for b.Loop() {
+					if r := set.Evaluate(req); r.Decision != policy.Allow {
+						b.Fatalf("%+v", r)
+					}
+				}
+			})
+		}
+	}
+}
+
+func areaResources() []policy.Resource {
+	return []policy.Resource{
+		{Type: policy.TypeFile, Mode: policy.ModeRead, Path: "/srv/0/data/0/some/deeper/file.txt"},
+		{Type: policy.TypeExec, Command: "tool-6 run fast --now", CWD: "/srv/app"},
+	}
+}
+
 // BenchmarkCompile reports the memory that a set keeps besides its time.
 func BenchmarkCompile(b *testing.B) {
 	for _, n := range benchSizes {
@@ -119,14 +171,36 @@ func BenchmarkParseArgs(b *testing.B) {
 }
 
 func TestEvaluateAllocatesNothing(t *testing.T) {
-	set, err := policy.Compile("main", benchRows("main", 1000), policy.Options{DefaultGrants: policy.BuiltinGrants})
+	rows := append(benchRows("main", 1000), areaRows(1000)...)
+	set, err := policy.Compile("main", rows, policy.Options{DefaultGrants: policy.BuiltinGrants})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := benchRequest(t, "main")
-	key := policy.Request{Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch"}
-	if n := testing.AllocsPerRun(100, func() { set.Evaluate(req); set.Evaluate(key) }); n > 0 {
-		t.Errorf("a decision allocates %v times", n)
+	req.Resources = areaResources()
+	unlisted := policy.Request{
+		Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch",
+		Resources: []policy.Resource{{Type: policy.TypeFile, Mode: policy.ModeRead, Path: "/etc/passwd"}},
+	}
+	compound := policy.Request{
+		Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch",
+		Resources: []policy.Resource{{Type: policy.TypeExec, Command: "true && git push", CWD: "/srv/17/x"}},
+	}
+	for _, c := range []struct {
+		name string
+		req  policy.Request
+		want policy.Effect
+	}{
+		{"all layers allow", req, policy.Allow},
+		{"no row covers the file", unlisted, policy.Deny},
+		{"a row asks", compound, policy.RequireApproval},
+	} {
+		if got := set.Evaluate(c.req).Decision; got != c.want {
+			t.Errorf("%s: got %s", c.name, got)
+		}
+		if n := testing.AllocsPerRun(100, func() { set.Evaluate(c.req) }); n > 0 {
+			t.Errorf("%s: a decision allocates %v times", c.name, n)
+		}
 	}
 	if n := testing.AllocsPerRun(100, func() { set.Listed(req.Principal, req.Tool, req.Server) }); n > 0 {
 		t.Errorf("listing allocates %v times", n)

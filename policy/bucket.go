@@ -119,19 +119,20 @@ func (x *section) first(c *call) *rule {
 	return best
 }
 
-// every reports whether ok is true for all rules that speak for the caller and
-// hold; it may ask twice about one rule.
-func (x *section) every(c *call, ok func(*rule) bool) bool {
+// each visits all rules that speak for the caller and hold, in any order, and
+// some of them twice.
+func (x *section) each(c *call, visit func(*rule)) {
 	if x.byGrant == nil {
-		return c.everyOf(x.rules, ok)
+		c.eachOf(x.rules, visit)
+		return
 	}
 	g := x.byGrant
+	c.eachOf(g.any, visit)
+	c.eachOf(g.roles[c.who.role], visit)
+	c.eachOf(g.users[c.who.user], visit)
 	for _, circle := range c.who.circles {
-		if !c.everyOf(g.circles[circle], ok) {
-			return false
-		}
+		c.eachOf(g.circles[circle], visit)
 	}
-	return c.everyOf(g.any, ok) && c.everyOf(g.roles[c.who.role], ok) && c.everyOf(g.users[c.who.user], ok)
 }
 
 // matchesAny reports whether some rule's conditions hold, whoever it speaks about.

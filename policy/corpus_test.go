@@ -31,16 +31,17 @@ func TestCorpus(t *testing.T) {
 			cases += runArchive(t, archive)
 		})
 	}
-	if cases < 80 {
-		t.Errorf("the corpus has %d cases, want at least 80", cases)
+	if cases < 600 {
+		t.Errorf("the corpus has %d cases, want at least 600", cases)
 	}
 }
 
 // corpus is what the sections of a file have set up so far.
 type corpus struct {
-	rows []policy.Row
-	opts policy.Options
-	set  *policy.Set // of these rows; nil until a case needs it
+	rows  []policy.Row
+	tools []policy.ToolInfo
+	opts  policy.Options
+	set   *policy.Set // of these rows; nil until a case needs it
 }
 
 func runArchive(t *testing.T, archive *txtar.Archive) int {
@@ -51,6 +52,8 @@ func runArchive(t *testing.T, archive *txtar.Archive) int {
 		switch section.Name {
 		case "rows":
 			c.rows, c.set = parseRows(t, lines), nil
+		case "tools":
+			c.tools = parseTools(lines)
 		case "default":
 			c.opts.Default, c.set = policy.Effect(lines[0]), nil
 		default:
@@ -75,7 +78,8 @@ func runArchive(t *testing.T, archive *txtar.Archive) int {
 
 // agrees compares a decision as a whole, and an error by a part of it.
 func agrees(section, got, want string) bool {
-	if section == "cases" || section == "listed" {
+	switch section {
+	case "cases", "listed", "each", "settings", "capable", "kept":
 		return got == want
 	}
 	return strings.Contains(got, want)
@@ -83,7 +87,12 @@ func agrees(section, got, want string) bool {
 
 var corpusChecks = map[string]func(*testing.T, *corpus, string) string{
 	"cases":          checkCase,
+	"each":           checkEach,
+	"settings":       checkSettings,
 	"listed":         checkListed,
+	"capable":        checkCapable,
+	"lint":           checkLint,
+	"kept":           checkKept,
 	"explained":      checkExplained,
 	"problems":       checkProblem,
 	"refused scopes": checkScope,
@@ -224,7 +233,10 @@ func (c *corpus) compile(t *testing.T) *policy.Set {
 }
 
 func checkCase(t *testing.T, c *corpus, input string) string {
-	r := c.compile(t).Evaluate(parseRequest(t, input))
+	return inShort(c.compile(t).Evaluate(parseRequest(t, input)))
+}
+
+func inShort(r policy.Result) string {
 	got := string(r.Decision) + " " + r.Step.String()
 	if r.Declared {
 		got += " declared"
@@ -236,6 +248,80 @@ func checkCase(t *testing.T, c *corpus, input string) string {
 		got += " in " + string(r.Layer)
 	}
 	return got
+}
+
+// checkEach gives what each layer says for itself.
+func checkEach(t *testing.T, c *corpus, input string) string {
+	var parts []string
+	for _, r := range c.compile(t).EvaluateEach(parseRequest(t, input)) {
+		parts = append(parts, inShort(r))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func checkSettings(t *testing.T, c *corpus, input string) string {
+	settings, err := json.Marshal(c.compile(t).Evaluate(parseRequest(t, input)).Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(settings)
+}
+
+// parseTools reads NAME[@SERVER] [SCHEMA].
+func parseTools(lines []string) []policy.ToolInfo {
+	var tools []policy.ToolInfo
+	for _, line := range lines {
+		name, schema, _ := strings.Cut(line, " ")
+		info := policy.ToolInfo{InputSchema: json.RawMessage(schema)}
+		info.Name, info.Server, _ = strings.Cut(name, "@")
+		tools = append(tools, info)
+	}
+	return tools
+}
+
+func checkCapable(t *testing.T, c *corpus, input string) string {
+	var tools []policy.Tool
+	for _, info := range c.tools {
+		tools = append(tools, info.Tool)
+	}
+	return orNothing(strings.Join(c.compile(t).Capabilities(parsePrincipal(input), tools), " "))
+}
+
+// checkLint gives all findings about a row.
+func checkLint(_ *testing.T, c *corpus, input string) string {
+	var found []string
+	for _, f := range policy.Lint(c.rows, c.tools) {
+		if f.RowID == input {
+			found = append(found, string(f.Code)+": "+f.Message)
+		}
+	}
+	return orNothing(strings.Join(found, " | "))
+}
+
+func orNothing(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+func checkKept(t *testing.T, c *corpus, input string) string {
+	row, err := parseRow(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, r := range policy.KeepDefaults(c.rows, row) {
+		if err := r.Validate(); err != nil || r.AgentID != "main" {
+			t.Errorf("%+v: %v", r, err)
+		}
+		text := string(r.Effect) + " " + r.ResourceKey
+		for _, g := range r.Grants {
+			text += " " + g.String()
+		}
+		kept = append(kept, text)
+	}
+	return orNothing(strings.Join(kept, ", "))
 }
 
 func checkListed(t *testing.T, c *corpus, input string) string {

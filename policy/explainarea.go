@@ -18,12 +18,14 @@ func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	}
 	var p pool
 	s.areas.find(&p, &clean)
-	for _, b := range p.found {
+	named := map[*rule]bool{}
+	for _, b := range p.found.all() {
 		for _, r := range b.inOrder() {
+			named[r] = true
 			e.add(r, r.areaObstacle(&p, b, &clean, c), r.areaGround(&clean, c))
 		}
 	}
-	e.addNear(s.areas.rules, &clean)
+	e.addNear(s.areas.rules, named, &clean)
 }
 
 // areaObstacle says why a rule that is about the resource does not count.
@@ -32,7 +34,7 @@ func (r *rule) areaObstacle(p *pool, b *bucket, res *Resource, c *call) string {
 		if away := r.area.away(res); away != "" {
 			return away
 		}
-		if !p.counts(b) {
+		if !slices.Contains(p.allows.all(), b) {
 			return "a row about less than " + r.area.String() + " takes its place here"
 		}
 	}
@@ -46,15 +48,15 @@ func (r *rule) areaGround(res *Resource, c *call) string {
 	return r.ground(c)
 }
 
-// addNear names the rules that are not about the resource but nearly are: another
+// addNear names further rules that are not about the resource but nearly are: another
 // sandbox or mode alone is in the way, or they allow something else here.
-func (e *Explanation) addNear(rules []*rule, res *Resource) {
+func (e *Explanation) addNear(rules []*rule, named map[*rule]bool, res *Resource) {
 	left := mostNear
 	for _, r := range rules {
 		if left == 0 {
 			return
 		}
-		if r.row.ResourceType != res.Type {
+		if r.row.ResourceType != res.Type || named[r] {
 			continue
 		}
 		if why := r.nearly(res); why != "" {

@@ -31,11 +31,10 @@ func (s *Set) resource(given *Resource, at int, c *call) Result {
 	if err != nil {
 		return Result{Decision: Deny, Step: StepInvalid, Layer: layerOf(given), Resource: at}
 	}
-	var found, allows [commonBuckets]*bucket
-	p := pool{found: found[:0], allows: allows[:0]}
+	var p pool
 	s.areas.find(&p, &clean)
 	r := Result{Layer: layerOf(given), Resource: at}
-	if decide(&r, p.found, p.allows, c); r.Step == 0 && p.closed {
+	if decide(&r, p.found.all(), p.allows.all(), c); r.Step == 0 && p.closed {
 		r.Decision, r.Step = Deny, StepNoGrant
 	}
 	return r

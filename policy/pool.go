@@ -32,13 +32,12 @@ func (c *call) firstOf(rules []*rule, best *rule) *rule {
 	return best
 }
 
-func (c *call) everyOf(rules []*rule, ok func(*rule) bool) bool {
+func (c *call) eachOf(rules []*rule, visit func(*rule)) {
 	for _, r := range rules {
-		if r.speaksFor(&c.who) && r.holds(c) && !ok(r) {
-			return false
+		if r.speaksFor(&c.who) && r.holds(c) {
+			visit(r)
 		}
 	}
-	return true
 }
 
 func firstDeny(found []*bucket, c *call) *rule {
@@ -90,11 +89,10 @@ func claimed(found []*bucket, c *call) bool {
 func firstOpen(found []*bucket, c *call) *rule {
 	for _, b := range found {
 		var open *rule
-		b.asks.every(c, func(r *rule) bool {
+		b.asks.each(c, func(r *rule) {
 			if (open == nil || r.order < open.order) && answerTo(r, found, c) == nil {
 				open = r
 			}
-			return true
 		})
 		if open != nil {
 			return open
@@ -108,9 +106,8 @@ func firstOpen(found []*bucket, c *call) *rule {
 func settingsOf(named *rule, found []*bucket, c *call) *ApprovalSettings {
 	settings := named.row.Scope.Approval
 	for _, b := range found {
-		b.asks.every(c, func(r *rule) bool {
+		b.asks.each(c, func(r *rule) {
 			settings = strictest(settings, r.row.Scope.Approval)
-			return true
 		})
 	}
 	return settings
@@ -120,12 +117,11 @@ func settingsOf(named *rule, found []*bucket, c *call) *ApprovalSettings {
 func answerTo(ask *rule, found []*bucket, c *call) *rule {
 	for _, b := range found {
 		var best *rule
-		b.approvals.every(c, func(r *rule) bool {
+		b.approvals.each(c, func(r *rule) {
 			approves := r.row.Scope.Approves
 			if (approves == "" || approves == ask.row.ID) && (best == nil || r.order < best.order) {
 				best = r
 			}
-			return true
 		})
 		if best != nil {
 			return best

@@ -82,6 +82,9 @@ func refAnswered(asks, held []policy.Row) bool {
 }
 
 func refKey(r policy.Row, req policy.Request) bool {
+	if r.ResourceType == policy.TypeFile || r.ResourceType == policy.TypeExec {
+		return false
+	}
 	name := req.Tool
 	if r.ResourceType == policy.TypeMCP {
 		if name = req.Server; name == "" {

@@ -152,9 +152,9 @@ func List(ctx context.Context, q db.Queryer, agentID, resourceType string) ([]Ro
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
 }
 
-// compiled turns a stored row into policy's; what cannot be read is kept and
+// Compiled turns a stored row into policy's; what cannot be read is kept and
 // counts as a deny.
-func (r Row) compiled() policy.Row {
+func (r Row) Compiled() policy.Row {
 	row := policy.Row{
 		ID: r.ID, AgentID: r.AgentID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Effect: r.Effect, Origin: r.Origin, Version: r.Version, Note: r.Note,

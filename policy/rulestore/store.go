@@ -106,9 +106,9 @@ func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
 	}
 	rows := make([]policy.Row, len(stored))
 	for i, row := range stored {
-		rows[i] = row.compiled()
+		rows[i] = row.Compiled()
 	}
-	set, err := policy.Compile(agentID, rows, policy.Options{Default: fallback, DefaultGrants: policy.BuiltinGrants})
+	set, err := policy.Compile(agentID, rows, options(fallback))
 	if err != nil {
 		return nil, fmt.Errorf("compile policy of %s: %w", agentID, err)
 	}
