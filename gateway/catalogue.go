@@ -62,10 +62,6 @@ type snapshot struct {
 	list json.RawMessage
 }
 
-// resourceKey is the policy resource of an upstream tool, and its exposed name
-// wherever that is a name models accept.
-func resourceKey(server, tool string) string { return "mcp__" + server + "__" + tool }
-
 // list gives the snapshot for a principal once each server has told its tools
 // or is known to be down.
 func (c *catalogue) list(ctx context.Context, p policy.Principal) (*snapshot, error) {
@@ -106,7 +102,7 @@ func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *r
 	for _, client := range clients {
 		server := client.server.Name
 		for _, t := range client.Known() {
-			key := resourceKey(server, t.Name)
+			key := servers.ResourceKey(server, t.Name)
 			if !rules.Listed(p, key, server) {
 				continue
 			}
@@ -114,7 +110,7 @@ func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *r
 			if err != nil || s.byName[e.Exposed] != nil {
 				continue // one broken or ambiguous definition must not hide the others
 			}
-			e.maps = mapsOf(client.server, t.Name)
+			e.maps = client.server.MapsOf(t.Name)
 			s.byName[e.Exposed] = e
 			entries = append(entries, e)
 		}
@@ -253,7 +249,7 @@ func (c *catalogue) find(ctx context.Context, p policy.Principal, name string) (
 func (c *catalogue) unsettled(ctx context.Context, p policy.Principal, s *snapshot, name string) (client *runningClient, visible bool) {
 	for _, client := range c.upstreams.all(ctx) {
 		server := client.server.Name
-		prefix := resourceKey(server, "")
+		prefix := servers.ResourceKey(server, "")
 		if !strings.HasPrefix(name, prefix) || client.Known() != nil && client.Health().State == upstream.Up {
 			continue
 		}

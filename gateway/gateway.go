@@ -22,6 +22,7 @@ import (
 	"holm/internal/identity"
 	"holm/internal/servers"
 	"holm/internal/wake"
+	"holm/policy"
 	"holm/policy/rulestore"
 )
 
@@ -114,6 +115,16 @@ func (g *Gateway) Run(ctx context.Context) error {
 	stopRecords()
 	records.Wait()
 	return nil
+}
+
+// Tools are all tools there are, of Holm's own and of the upstreams as far as
+// they are known: for whoever writes policy.
+func (g *Gateway) Tools(ctx context.Context) []policy.ToolInfo {
+	all := g.upstreams.tools(ctx)
+	for _, b := range g.Builtins {
+		all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: b.Name}, InputSchema: b.Schema})
+	}
+	return all
 }
 
 // serverInfo is how Holm introduces itself to clients.

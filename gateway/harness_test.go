@@ -108,7 +108,10 @@ func (r *rig) boot() {
 	r.gateway, err = gateway.New(gateway.Config{
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
 		Servers: r.servers, Log: log, Version: "test",
-		Builtins: builtin.All(builtin.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules}),
+		Builtins: builtin.All(builtin.Config{
+			Pool: r.pool, Hub: r.hub, Rules: r.rules,
+			Tools: func(ctx context.Context) []policy.ToolInfo { return r.gateway.Tools(ctx) },
+		}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/identity"
+	"holm/internal/servers"
 	"holm/policy"
 )
 
@@ -30,7 +31,7 @@ func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*ju
 		return nil, err
 	}
 	j := &judgement{entry: e, snapshot: snap, request: policy.Request{
-		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: resourcesOf(e, args),
+		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: servers.Resources(e.Server, e.maps, args),
 	}}
 	j.verdict = snap.set.Evaluate(j.request)
 	return j, nil

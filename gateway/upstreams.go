@@ -12,6 +12,7 @@ import (
 	"holm/gateway/upstream"
 	"holm/internal/servers"
 	"holm/internal/wake"
+	"holm/policy"
 )
 
 // upstreams holds one client for each registered server and follows changes of
@@ -155,6 +156,18 @@ func (u *upstreams) get(name string) *runningClient {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.clients[name]
+}
+
+// tools are all tools that are known, with their schemas.
+func (u *upstreams) tools(ctx context.Context) (all []policy.ToolInfo) {
+	for _, c := range u.all(ctx) {
+		for _, t := range c.Known() {
+			info := policy.ToolInfo{Tool: policy.Tool{Name: servers.ResourceKey(c.server.Name, t.Name), Server: c.server.Name}}
+			info.InputSchema = object(t.Raw)["inputSchema"]
+			all = append(all, info)
+		}
+	}
+	return all
 }
 
 // Status is an upstream as operators see it.

@@ -21,7 +21,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
+		Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
 	})
 	if err != nil {
 		return nil, err

@@ -7,12 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holm/internal/client"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
 
 func (c *cli) newPolicyCommand() *cobra.Command {
-	return group("policy", "See policy rows", &cobra.Command{
+	return group("policy", "See and change policy rows, and ask what they decide",
+		c.newPolicyListCommand(), c.newPolicySetCommand(), c.newPolicyDeleteCommand(),
+		c.newExplainCommand(), c.newLintCommand())
+}
+
+func (c *cli) newPolicyListCommand() *cobra.Command {
+	return &cobra.Command{
 		Use: "list AGENT", Short: "List the policy rows of an agent",
 		Example: "  holm policy list claude", Args: exactly("AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,7 +39,7 @@ func (c *cli) newPolicyCommand() *cobra.Command {
 				printPolicies(w, rows)
 			})
 		},
-	})
+	}
 }
 
 func printPolicies(w io.Writer, rows []rulestore.Row) {
@@ -56,4 +63,93 @@ func rowScope(raw json.RawMessage) string {
 		return "-"
 	}
 	return string(raw)
+}
+
+func (c *cli) newPolicySetCommand() *cobra.Command {
+	var to, conditions []string
+	var scope, note string
+	var required, force, replaceDefaults bool
+	cmd := &cobra.Command{
+		Use:   "set AGENT TYPE KEY EFFECT",
+		Short: "Store a policy row",
+		Long: "Store a row about a tool, mcp (a server), file or exec: allow, deny or require_approval. A row with the same\n" +
+			"type, key, effect and scope is replaced. A row that would take a tool from everybody, or one of Holm's own\n" +
+			"from an owner, is refused without --force. Default grants of Holm's own tools are kept beside the row.",
+		Example: "  holm policy set claude tool 'mcp__git__*' require_approval --to role:guest\n" +
+			"  holm policy set claude mcp payments deny --force\n" +
+			"  holm policy set claude file /srv/public allow --scope '{\"mode\":\"read\"}'\n" +
+			"  holm policy set claude exec 'git log *' allow",
+		Args: exactly("AGENT", "TYPE", "KEY", "EFFECT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			row, err := newPolicy(args, scope, note, to, conditions)
+			if err != nil {
+				return err
+			}
+			if err := requireArguments(row.Scope.Args, required); err != nil {
+				return err
+			}
+			row.Force, row.KeepDefaults = force, !replaceDefaults
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			stored, err := holm.SetPolicy(cmd.Context(), args[0], row)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, stored, func(w io.Writer) { printPolicies(w, []rulestore.Row{stored}) })
+		},
+	}
+	cmd.Flags().StringArrayVar(&to, "to", nil, "who: any, user:U, role:R or circle:C; may be repeated; default any")
+	cmd.Flags().StringArrayVar(&conditions, "args", nil, "ARG=PATTERN, or ARG=re:REGEX; several may follow")
+	cmd.Flags().BoolVar(&required, "required", false, "calls have to carry the arguments of --args")
+	cmd.Flags().StringVar(&scope, "scope", "", "the row's scope as JSON, beside --args")
+	cmd.Flags().StringVar(&note, "note", "", "why the row is there, for people")
+	cmd.Flags().BoolVar(&force, "force", false, "store the row although somebody is locked out by it")
+	cmd.Flags().BoolVar(&replaceDefaults, "replace-defaults", false, "let the row replace the default grants of Holm's own tools")
+	return cmd
+}
+
+func newPolicy(args []string, scope, note string, to, conditions []string) (row client.Policy, err error) {
+	row = client.Policy{ResourceType: args[1], ResourceKey: args[2], Effect: policy.Effect(args[3]), Note: note}
+	if !row.Effect.Valid() {
+		return row, usagef("effect %q: want allow, deny or require_approval", args[3])
+	}
+	if scope != "" {
+		if row.Scope, err = policy.ParseScope(row.ResourceType, json.RawMessage(scope)); err != nil {
+			return row, usagef("--scope: %v", err)
+		}
+	}
+	list, err := parseConditions(conditions)
+	if err != nil {
+		return row, err
+	}
+	row.Scope.Args = append(row.Scope.Args, list...)
+	row.Grants, err = parseGrants(to)
+	return row, err
+}
+
+func (c *cli) newPolicyDeleteCommand() *cobra.Command {
+	var effect string
+	cmd := &cobra.Command{
+		Use:     "delete AGENT TYPE KEY",
+		Short:   "Delete the policy rows of one key",
+		Example: "  holm policy delete claude tool 'mcp__git__*' --effect require_approval",
+		Args:    exactly("AGENT", "TYPE", "KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if effect != "" && !policy.Effect(effect).Valid() {
+				return usagef("--effect %q: want allow, deny or require_approval", effect)
+			}
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			if err := holm.DeletePolicies(cmd.Context(), args[0], args[1], args[2], effect); err != nil {
+				return err
+			}
+			return c.done(cmd.OutOrStdout(), "Deleted for agent %s: %s %s", args[0], args[1], oneLine(args[2]))
+		},
+	}
+	cmd.Flags().StringVar(&effect, "effect", "", "delete rows of this effect alone")
+	return cmd
 }

@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(&c.flags), newDemoCommand(&c.flags), newDemoUpstreamCommand(), newMigrateCommand(&c.flags),
 		c.newAddCommand(), c.newModifyCommand(), c.newRemoveCommand(), c.newRotateCommand(), c.newListCommand(), c.newShowCommand(),
-		c.newGrantCommand(), c.newRevokeCommand(), c.newPolicyCommand(),
+		c.newGrantCommand(), c.newRevokeCommand(), c.newPolicyCommand(), c.newExplainCommand(), c.newLintCommand(),
 		c.newApprovalsCommand(), c.newInviteCommand(), c.newUsersCommand(), c.newCirclesCommand(), c.newChannelsCommand(), c.newEventsCommand(),
 		c.newVersionCommand(),
 	)

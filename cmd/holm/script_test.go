@@ -90,6 +90,12 @@ func startScripted(t *testing.T) (*scripted, error) {
 		Pool: pool, Hub: hub, Approvals: service, Rules: rules, Keyring: identity.NewKeyring(pool),
 		Servers:    &servers.Store{Pool: pool, Hub: hub, Secret: keeper},
 		AdminToken: scriptedToken, Log: log,
+		Tools: func(context.Context) (all []policy.ToolInfo) {
+			for _, name := range []string{"policy_list", "policy_set", "exec"} {
+				all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: name}})
+			}
+			return append(all, policy.ToolInfo{Tool: policy.Tool{Name: "mcp__git__log", Server: "git"}})
+		},
 		Links: func(_ context.Context, token string) map[string]httpapi.Link {
 			return map[string]httpapi.Link{
 				"telegram": {URL: "https://t.me/holm_bot?start=" + token},

@@ -16,6 +16,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/internal/wake"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -26,6 +27,8 @@ type Config struct {
 	Pool  *pgxpool.Pool
 	Hub   *wake.Hub
 	Rules *rulestore.Store
+	// Tools are all tools there are, as far as they are known.
+	Tools func(ctx context.Context) []policy.ToolInfo
 }
 
 // All gives every tool.
@@ -47,7 +50,9 @@ func policyTools(c Config) []gateway.Builtin {
 			"effect":{"type":"string","enum":["allow","deny","require_approval"]},
 			"grants":{"type":"array","items":{"type":"object"},"description":"[{type:any}] or {type:role|user|circle, value}"},
 			"scope":{"type":"object","description":"args: conditions on arguments; approval: how a person is asked"},
-			"note":{"type":"string"}}`, "resourceType", "resourceKey", "effect", "grants"),
+			"note":{"type":"string"},
+			"keepDefaults":{"type":"boolean","default":true,"description":"also store the default grants that the row would replace"},
+			"force":{"type":"boolean","default":false,"description":"store the row although somebody is locked out by it"}}`, "resourceType", "resourceKey", "effect", "grants"),
 		Run: c.setPolicy,
 	}, {
 		Name: "policy_delete", Description: "Delete the policy rows of one key of this agent, of one effect or of all.",
@@ -74,14 +79,16 @@ func (c Config) listPolicies(ctx context.Context, call gateway.BuiltinCall) (any
 }
 
 func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, error) {
-	var in struct {
+	in := struct {
 		ResourceType string          `json:"resourceType"`
 		ResourceKey  string          `json:"resourceKey"`
 		Effect       policy.Effect   `json:"effect"`
 		Grants       json.RawMessage `json:"grants"`
 		Scope        json.RawMessage `json:"scope"`
 		Note         string          `json:"note"`
-	}
+		KeepDefaults bool            `json:"keepDefaults"`
+		Force        bool            `json:"force"`
+	}{KeepDefaults: true}
 	if err := read(call, &in); err != nil {
 		return nil, err
 	}
@@ -93,9 +100,16 @@ func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, e
 	if row.Scope, err = policy.ParseScope(row.ResourceType, in.Scope); err != nil {
 		return nil, unusable(err)
 	}
+	change := rulestore.Change{Row: row, KeepDefaults: in.KeepDefaults, Force: in.Force}
+	for _, t := range c.Tools(ctx) {
+		change.Tools = append(change.Tools, t.Tool)
+	}
 	var stored rulestore.Row
 	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
-		stored, err = rulestore.Put(ctx, tx, row, call.RequesterID())
+		if change.Principals, err = identity.Principals(ctx, tx, call.AgentID); err != nil {
+			return err
+		}
+		stored, err = rulestore.Set(ctx, tx, change, call.RequesterID())
 		return err
 	})
 	return map[string]any{"policy": stored}, err

@@ -24,6 +24,7 @@ import (
 	"holm/internal/secret"
 	"holm/internal/servers"
 	"holm/internal/wake"
+	"holm/policy"
 	"holm/policy/rulestore"
 )
 
@@ -48,6 +49,8 @@ type Config struct {
 	// ServerStatus tells how a registered server does; ok is false when this
 	// process does not run it. Nil: no process does.
 	ServerStatus func(ctx context.Context, name string) (status ServerStatus, ok bool)
+	// Tools are all tools there are, as far as they are known. Nil: none.
+	Tools func(ctx context.Context) []policy.ToolInfo
 	// Channels tells how Holm's own channels do. Nil: there are none.
 	Channels func() []ChannelHealth
 	// Ready is nil, or gives nil, while this process can serve.
@@ -136,6 +139,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerMembers()
 	s.registerCircles()
 	s.registerPolicies()
+	s.registerChecks()
 	s.registerApprovals()
 	s.registerReviews()
 	s.registerSessions()

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -21,7 +22,7 @@ func (s *server) registerPolicies() {
 	}, s.listPolicies)
 	handle(s, huma.Operation{
 		OperationID: "set-policy", Method: http.MethodPost, Path: "/api/agents/{agentId}/policies", DefaultStatus: http.StatusCreated,
-		Summary: "Store a policy row", Description: "A row with the same type, key, effect and scope is replaced.", Tags: []string{"policies"},
+		Summary: "Store a policy row", Description: "A row with the same type, key, effect and scope is replaced. A row that would lock people out is refused with 409 would_lock_out and who loses what.", Tags: []string{"policies"},
 	}, s.setPolicy)
 	handle(s, huma.Operation{
 		OperationID: "delete-policies", Method: http.MethodDelete, Path: "/api/agents/{agentId}/policies/{resourceType}/{resourceKey}",
@@ -53,6 +54,8 @@ type setPolicyInput struct {
 		Grants       json.RawMessage `json:"grants" doc:"A list of {type: any} or {type: role|user|circle, value}."`
 		Scope        json.RawMessage `json:"scope,omitempty" doc:"Conditions on arguments and settings of approvals."`
 		Note         string          `json:"note,omitempty" maxLength:"500"`
+		KeepDefaults bool            `json:"keepDefaults,omitempty" doc:"Also store the default grants that the row would replace."`
+		Force        bool            `json:"force,omitempty" doc:"Store the row although somebody is locked out by it."`
 	}
 }
 
@@ -64,9 +67,16 @@ func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rule
 	if err != nil {
 		return nil, invalidRow(err)
 	}
+	change := rulestore.Change{Row: row, KeepDefaults: in.Body.KeepDefaults, Force: in.Body.Force}
+	for _, t := range s.tools(ctx) {
+		change.Tools = append(change.Tools, t.Tool)
+	}
 	var out oneOf[rulestore.Row]
 	err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		out.Body, err = rulestore.Put(ctx, tx, row, adminActor)
+		if change.Principals, err = identity.Principals(ctx, tx, in.AgentID); err != nil {
+			return err
+		}
+		out.Body, err = rulestore.Set(ctx, tx, change, adminActor)
 		return err
 	})
 	if err != nil {

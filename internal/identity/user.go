@@ -78,6 +78,23 @@ func EnsureUser(ctx context.Context, tx pgx.Tx, a Address, name string) (User, e
 	return user, err
 }
 
+// GetUser reads a user; a merged one is given as the user that lives on.
+func GetUser(ctx context.Context, q db.Queryer, id string) (User, error) {
+	rows, err := q.Query(ctx, `
+		SELECT live.id, live.name, live.created_at
+		FROM users u
+		JOIN users live ON live.id = COALESCE(u.merged_into, u.id)
+		WHERE u.id = $1`, id)
+	if err != nil {
+		return User{}, fmt.Errorf("read user: %w", err)
+	}
+	user, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[User])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return User{}, fault.NotFoundf("no user %q", id)
+	}
+	return user, err
+}
+
 // UserName gives a person's name for cards; unknown ids name themselves.
 func UserName(ctx context.Context, q db.Queryer, id string) (string, error) {
 	var name string
@@ -210,6 +227,24 @@ func PrincipalOf(ctx context.Context, q db.Queryer, c Caller) (policy.Principal,
 	}
 	p.Circles, err = circlesOf(ctx, q, c.AgentID, c.UserID)
 	return p, err
+}
+
+// Principals are all who can call as an agent or for it: its bare key, and each
+// member.
+func Principals(ctx context.Context, q db.Queryer, agentID string) ([]policy.Principal, error) {
+	members, err := Members(ctx, q, agentID)
+	if err != nil {
+		return nil, err
+	}
+	all := []policy.Principal{{AgentID: agentID}}
+	for _, m := range members {
+		p, err := PrincipalOf(ctx, q, Caller{AgentID: agentID, UserID: m.UserID})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // CheckRole refuses a word that is no role.

@@ -1,21 +1,20 @@
-package gateway
+package servers
 
 import (
 	"encoding/json"
 	"strings"
 
-	"holm/internal/servers"
 	"holm/policy"
 )
 
-// resourcesOf finds the files and commands that a call reaches, by the maps of
-// its server. An argument that is absent names none. One that names what cannot
-// be judged, such as a relative path or an object, gives a resource that policy
-// denies.
-func resourcesOf(e *entry, args policy.Args) (all []policy.Resource) {
-	for _, m := range e.maps {
+// Resources finds the files and commands that a call of a server's tool
+// reaches, by the maps that speak of the tool. An argument that is absent names
+// none. One that names what cannot be judged, such as a relative path or an
+// object, gives a resource that policy denies.
+func Resources(server string, maps []Map, args policy.Args) (all []policy.Resource) {
+	for _, m := range maps {
 		for _, text := range texts(args.Raw(), m.Arg) {
-			r := policy.Resource{Type: m.Type, Sandbox: e.Server}
+			r := policy.Resource{Type: m.Type, Sandbox: server}
 			if m.Type == policy.TypeFile {
 				r.Mode, r.Path = m.Mode, text
 			} else {
@@ -30,8 +29,8 @@ func resourcesOf(e *entry, args policy.Args) (all []policy.Resource) {
 	return all
 }
 
-// mapsOf are the maps that speak of one tool.
-func mapsOf(s servers.Server, tool string) (maps []servers.Map) {
+// MapsOf are the maps that speak of one tool.
+func (s Server) MapsOf(tool string) (maps []Map) {
 	for _, m := range s.Maps {
 		if m.Tool == tool {
 			maps = append(maps, m)
@@ -39,6 +38,16 @@ func mapsOf(s servers.Server, tool string) (maps []servers.Map) {
 	}
 	return maps
 }
+
+// ToolOf takes a policy key apart for this server: the tool's own name, and
+// false for keys of other servers. Names of servers hold no underscore, so no
+// two servers claim one key.
+func (s Server) ToolOf(key string) (tool string, ok bool) {
+	return strings.CutPrefix(key, ResourceKey(s.Name, ""))
+}
+
+// ResourceKey is the policy resource of a server's tool.
+func ResourceKey(server, tool string) string { return "mcp__" + server + "__" + tool }
 
 func first(list []string) string {
 	if len(list) == 0 {
@@ -59,7 +68,7 @@ func texts(raw json.RawMessage, path string) []string {
 		name, each := strings.CutSuffix(name, "[]")
 		var next []json.RawMessage
 		for _, value := range values {
-			if member, ok := object(value)[name]; ok && string(member) != "null" {
+			if member, ok := members(value)[name]; ok && string(member) != "null" {
 				next = append(next, elements(member, each)...)
 			}
 		}
@@ -74,6 +83,11 @@ func texts(raw json.RawMessage, path string) []string {
 		all = append(all, text)
 	}
 	return all
+}
+
+func members(raw json.RawMessage) (m map[string]json.RawMessage) {
+	_ = json.Unmarshal(raw, &m) // what is no object has no members
+	return m
 }
 
 // elements are those of a list, or the value itself.
