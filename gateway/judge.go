@@ -42,7 +42,20 @@ func (j *judgement) reason() string {
 	if rule := j.verdict.Rule; rule != nil {
 		return ruleName(*rule)
 	}
-	return j.snapshot.set.Explain(j.request).String()
+	e := j.snapshot.set.Explain(j.request)
+	text := "no rule allows this call"
+	switch {
+	case e.Problem != "":
+		return "what the call reaches cannot be judged: " + e.Problem
+	case e.Step == policy.StepDefault:
+		return "no rule is about it, and the agent's default is to deny"
+	}
+	for _, near := range e.Near {
+		if near.Effect == policy.Allow {
+			text += fmt.Sprintf("; the rule on %s: %s", near.ResourceKey, near.Why)
+		}
+	}
+	return text
 }
 
 func ruleName(rule policy.Row) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
 )
@@ -182,7 +183,7 @@ func toWire(err error) error {
 
 // logInternal reports what the caller is not told.
 func (g *Gateway) logInternal(x *exchange, wire *wireError, err error) {
-	if wire.Code == codeInternal && !errors.Is(err, context.Canceled) {
+	if _, told := fault.As(err); wire.Code == codeInternal && !told && !errors.Is(err, context.Canceled) {
 		g.Log.Error("a call failed inside", "agent_id", x.caller.AgentID, "error", err)
 	}
 }

@@ -2,6 +2,12 @@
 
 -- Each table has one owning package; its SQL lives there.
 
+-- installation: one row by which a process knows the secret key (internal/secret).
+CREATE TABLE installation (
+    single    boolean PRIMARY KEY DEFAULT true CHECK (single),
+    key_check bytea NOT NULL
+);
+
 -- agents: registered callers and their settings (internal/identity).
 CREATE TABLE agents (
     id               text PRIMARY KEY,
@@ -301,3 +307,4 @@ DROP TABLE agent_members;
 DROP TABLE user_identities;
 DROP TABLE users;
 DROP TABLE agents;
+DROP TABLE installation;

@@ -76,7 +76,7 @@ func (a *app) run(ctx context.Context, ready func(url string)) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.closeDatabase()) }()
 	url := a.settings.Public(listener.Addr().String())
-	if err := a.assemble(url); err != nil {
+	if err := a.assemble(ctx, url); err != nil {
 		return err
 	}
 	if err := a.ensureAgent(ctx); err != nil {
@@ -146,10 +146,15 @@ func (a *app) closeDatabase() error {
 }
 
 // assemble makes the parts and connects them; nothing runs yet.
-func (a *app) assemble(publicURL string) error {
+func (a *app) assemble(ctx context.Context, publicURL string) error {
 	keeper, err := secret.New(a.settings.SecretKey)
 	if err != nil {
 		return &settings.Error{Setting: "HOLM_SECRET_KEY", Message: err.Error()}
+	}
+	if err := keeper.Check(ctx, a.pool); db.IsUnavailable(err) {
+		return err
+	} else if err != nil {
+		return &settings.Error{Setting: "HOLM_SECRET_KEY", Message: "is not the key that this database was set up with: all processes on it need the same"}
 	}
 	a.ending = make(chan struct{})
 	a.hub = wake.New(a.pool, a.log)

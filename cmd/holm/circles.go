@@ -16,15 +16,15 @@ import (
 func (c *cli) newCirclesCommand() *cobra.Command {
 	cmd := group("circles", "See and change the circles of an agent's people",
 		c.newCirclesListCommand(),
-		c.newCircleChange("add AGENT CIRCLE USER", "Put a member of the agent into a circle", "%[3]s is in circle %[2]s of agent %[1]s.",
+		c.newPeopleChange("add AGENT CIRCLE USER", "Put a member of the agent into a circle", "%[3]s is in circle %[2]s of agent %[1]s.",
 			func(ctx context.Context, holm *client.Client, a []string) error {
 				return holm.JoinCircle(ctx, a[0], a[1], a[2])
 			}),
-		c.newCircleChange("remove AGENT CIRCLE USER", "Take somebody out of a circle", "%[3]s is no longer in circle %[2]s of agent %[1]s.",
+		c.newPeopleChange("remove AGENT CIRCLE USER", "Take somebody out of a circle", "%[3]s is no longer in circle %[2]s of agent %[1]s.",
 			func(ctx context.Context, holm *client.Client, a []string) error {
 				return holm.LeaveCircle(ctx, a[0], a[1], a[2])
 			}),
-		c.newCircleChange("delete AGENT CIRCLE", "Empty a circle", "Circle %[2]s of agent %[1]s is gone; rows that grant to it speak for nobody.",
+		c.newPeopleChange("delete AGENT CIRCLE", "Empty a circle", "Circle %[2]s of agent %[1]s is gone; rows that grant to it speak for nobody.",
 			func(ctx context.Context, holm *client.Client, a []string) error {
 				return holm.DeleteCircle(ctx, a[0], a[1])
 			}))
@@ -63,8 +63,8 @@ func printCircles(w io.Writer, agent string, circles []identity.Circle) {
 	})
 }
 
-// newCircleChange is a command whose arguments are those of done and change.
-func (c *cli) newCircleChange(use, short, done string, change func(context.Context, *client.Client, []string) error) *cobra.Command {
+// newPeopleChange is a command whose arguments are those of done and change.
+func (c *cli) newPeopleChange(use, short, done string, change func(context.Context, *client.Client, []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(strings.Fields(use)[1:]...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,32 +82,4 @@ func (c *cli) newCircleChange(use, short, done string, change func(context.Conte
 			return c.done(cmd.OutOrStdout(), done, shown...)
 		},
 	}
-}
-
-// newUsersCommand lists people; who is invited becomes one by talking to the bot.
-func (c *cli) newUsersCommand() *cobra.Command {
-	return group("users", "See the people of an agent", &cobra.Command{
-		Use: "list AGENT", Short: "List people with their roles and identities", Args: exactly("AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			members, err := holm.Members(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, members, func(w io.Writer) {
-				if len(members) == 0 {
-					fmt.Fprintf(w, "Nobody. Invite somebody: holm invite --agent %s\n", args[0])
-					return
-				}
-				table(w, "USER NAME ROLE IDENTITIES", func(row func(...any)) {
-					for _, m := range members {
-						row(m.UserID, m.Name, m.Role, fmt.Sprint(m.Identities))
-					}
-				})
-			})
-		},
-	})
 }

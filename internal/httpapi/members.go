@@ -19,6 +19,14 @@ func (s *server) registerMembers() {
 		Summary: "List the people of an agent", Tags: []string{"people"},
 	}, s.listMembers)
 	handle(s, huma.Operation{
+		OperationID: "set-member-role", Method: http.MethodPatch, Path: "/api/agents/{agentId}/members/{userId}", DefaultStatus: http.StatusNoContent,
+		Summary: "Change a person's role", Description: "What a former owner has approved and is not used yet stands no longer.", Tags: []string{"people"},
+	}, s.setMemberRole)
+	handle(s, huma.Operation{
+		OperationID: "remove-member", Method: http.MethodDelete, Path: "/api/agents/{agentId}/members/{userId}", DefaultStatus: http.StatusNoContent,
+		Summary: "Take a person from an agent", Tags: []string{"people"},
+	}, s.removeMember)
+	handle(s, huma.Operation{
 		OperationID: "create-invite", Method: http.MethodPost, Path: "/api/agents/{agentId}/invites", DefaultStatus: http.StatusCreated,
 		Summary: "Invite a person", Tags: []string{"people"},
 		Description: "Whoever presents the token first, to the bot on one of the channels, gets the role. The answer holds the only copy.",
@@ -36,6 +44,37 @@ func (s *server) listMembers(ctx context.Context, in *AgentPath) (*listOf[identi
 	}
 	members, err := identity.Members(ctx, s.Pool, in.AgentID)
 	return list(members), err
+}
+
+// MemberPath names a person of an agent.
+type MemberPath struct {
+	AgentPath
+	UserID string `path:"userId"`
+}
+
+type setMemberRoleInput struct {
+	MemberPath
+	Body struct {
+		Role string `json:"role" enum:"owner,user,guest"`
+	}
+}
+
+func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*nothing, error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
+		return identity.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), adminActor)
+	})
+}
+
+func (s *server) removeMember(ctx context.Context, in *MemberPath) (*nothing, error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
+		return identity.Leave(ctx, tx, in.AgentID, in.UserID, adminActor)
+	})
 }
 
 type createInviteInput struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holm/internal/audit"
 	"holm/internal/db"
@@ -143,6 +144,36 @@ func Join(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Ro
 		Kind: "member_joined", AgentID: agentID, Actor: actor,
 		Data: map[string]any{"userId": userID, "role": role},
 	})
+}
+
+// SetRole changes the role of a member. Somebody who is no member is NotFound.
+func SetRole(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Role, actor string) error {
+	tag, err := tx.Exec(ctx, `
+		UPDATE agent_members
+		SET role = $3
+		WHERE agent_id = $1
+		  AND user_id = $2`, agentID, userID, role)
+	return memberChanged(ctx, tx, tag, err, agentID, userID, actor, map[string]any{"userId": userID, "role": role})
+}
+
+// Leave takes a member from an agent, and out of its circles. What they
+// approved stands no longer; keys bound to them keep no role.
+func Leave(ctx context.Context, tx pgx.Tx, agentID, userID, actor string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM circle_members WHERE agent_id = $1 AND user_id = $2`, agentID, userID); err != nil {
+		return fmt.Errorf("leave circles: %w", err)
+	}
+	tag, err := tx.Exec(ctx, `DELETE FROM agent_members WHERE agent_id = $1 AND user_id = $2`, agentID, userID)
+	return memberChanged(ctx, tx, tag, err, agentID, userID, actor, map[string]any{"userId": userID, "role": nil})
+}
+
+func memberChanged(ctx context.Context, tx pgx.Tx, tag pgconn.CommandTag, err error, agentID, userID, actor string, data map[string]any) error {
+	if err != nil {
+		return fmt.Errorf("change member: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return fault.NotFoundf("agent %q has no member %q", agentID, userID)
+	}
+	return audit.Write(ctx, tx, audit.Record{Kind: "member_changed", AgentID: agentID, Actor: actor, Data: data})
 }
 
 // Owner is one address at which one owner of an agent can be written to.

@@ -30,3 +30,15 @@ func (c *Client) DeleteCircle(ctx context.Context, agent, circle string) error {
 	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "circles", circle), nil, nil)
 	return err
 }
+
+// SetRole changes the role of a member.
+func (c *Client) SetRole(ctx context.Context, agent, user, role string) error {
+	_, err := c.call(ctx, http.MethodPatch, path("agents", agent, "members", user), map[string]string{"role": role}, nil)
+	return err
+}
+
+// RemoveMember takes a person from an agent.
+func (c *Client) RemoveMember(ctx context.Context, agent, user string) error {
+	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "members", user), nil, nil)
+	return err
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"holm/internal/client"
+)
+
+// newUsersCommand manages people; who is invited becomes one by talking to the
+// bot.
+func (c *cli) newUsersCommand() *cobra.Command {
+	cmd := group("users", "See and change the people of an agent",
+		c.newUsersListCommand(),
+		c.newPeopleChange("role AGENT USER ROLE", "Change somebody's role: owner, user or guest", "%[2]s is %[3]s of agent %[1]s now.",
+			func(ctx context.Context, holm *client.Client, a []string) error {
+				return holm.SetRole(ctx, a[0], a[1], a[2])
+			}),
+		c.newPeopleChange("remove AGENT USER", "Take somebody from an agent", "%[2]s is no longer with agent %[1]s.",
+			func(ctx context.Context, holm *client.Client, a []string) error {
+				return holm.RemoveMember(ctx, a[0], a[1])
+			}))
+	cmd.Aliases = []string{"user"}
+	return cmd
+}
+
+func (c *cli) newUsersListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list AGENT", Short: "List people with their roles and identities", Args: exactly("AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			members, err := holm.Members(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, members, func(w io.Writer) {
+				if len(members) == 0 {
+					fmt.Fprintf(w, "Nobody. Invite somebody: holm invite --agent %s\n", args[0])
+					return
+				}
+				table(w, "USER NAME ROLE IDENTITIES", func(row func(...any)) {
+					for _, m := range members {
+						row(m.UserID, m.Name, m.Role, fmt.Sprint(m.Identities))
+					}
+				})
+			})
+		},
+	}
+}
