@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
@@ -226,6 +227,7 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 	} else {
 		d.say("\nThe waiting call ran, once, and the agent has its result:\n%s", indent(result))
 	}
+	d.awaitCard(ctx)
 	if err := d.showRecord(ctx); err != nil {
 		return err
 	}
@@ -234,6 +236,25 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 		return resultError(failed, result)
 	}
 	return nil
+}
+
+// awaitCard lets the card's last line come before what follows it. It gives up
+// after a moment: the card is not what the demo depends on.
+func (d *demoRound) awaitCard(ctx context.Context) {
+	for range 100 {
+		var behind bool
+		err := d.app.pool.QueryRow(ctx, `
+			SELECT EXISTS (
+			    SELECT 1
+			    FROM card_deliveries d
+			    JOIN approval_requests r ON r.id = d.request_id
+			    WHERE d.shown_version < r.version
+			)`).Scan(&behind)
+		if err != nil || !behind {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // showRecord tells what the audit log has of the round.
