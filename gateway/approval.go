@@ -190,12 +190,3 @@ func isClosed(c <-chan struct{}) bool {
 		return false
 	}
 }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
