@@ -223,21 +223,24 @@ func (c *catalogue) find(ctx context.Context, p policy.Principal, name string) (
 	if e := s.byName[name]; e != nil {
 		return e, s, nil
 	}
+	var listErr error
 	client, visible := c.unsettled(ctx, p, s, name)
-	if client == nil {
-		return nil, nil, &UnknownToolError{Name: name}
+	if client != nil {
+		waiting, cancel := context.WithTimeout(ctx, listPatience)
+		defer cancel()
+		_, listErr = client.Tools(waiting)
 	}
-	waiting, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	_, listErr := client.Tools(waiting)
+	// A list may have come since the first look.
 	if s, err = c.get(ctx, p); err != nil {
 		return nil, nil, err
 	}
 	if e := s.byName[name]; e != nil {
 		return e, s, nil
 	}
-	if state := client.Health().State; visible && (listErr != nil || state != upstream.Up) {
-		return nil, nil, &UnavailableError{Server: client.server.Name, Err: fmt.Errorf("the server is %s", state)}
+	if client != nil && visible {
+		if state := client.Health().State; listErr != nil || state != upstream.Up {
+			return nil, nil, &UnavailableError{Server: client.server.Name, Err: fmt.Errorf("the server is %s", state)}
+		}
 	}
 	return nil, nil, &UnknownToolError{Name: name}
 }

@@ -13,7 +13,8 @@ type Config struct {
 	// Logger tells of state changes; nil means slog.Default().
 	Logger *slog.Logger
 	// OnChange is called, from the goroutine of Run, each time the tools of
-	// the server have become others than before. It must not block. May be nil.
+	// the server become others than before, and before anybody is given the new
+	// ones. It must not block and not call the client. May be nil.
 	OnChange func()
 	// OnNotify gets the notifications that are no part of a call: lists of
 	// prompts and resources that changed, resources that were updated. It is

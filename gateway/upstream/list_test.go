@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -120,4 +121,30 @@ func mustTools(t *testing.T) []upstream.Tool {
 		t.Fatal(err)
 	}
 	return tools
+}
+
+// Who was given a list can rely on OnChange having been told of it.
+func TestOnChangeComesBeforeTheList(t *testing.T) {
+	changing, changed := make(chan struct{}), make(chan struct{})
+	cfg := quickConfig()
+	cfg.OnChange = func() {
+		close(changing)
+		<-changed
+	}
+	c, _ := start(t, newFixture(t).server, cfg)
+	given := make(chan error, 1)
+	go func() {
+		_, err := c.Tools(within(t))
+		given <- err
+	}()
+	<-changing
+	select {
+	case err := <-given:
+		t.Errorf("the list was given before OnChange had returned (%v)", err)
+	case <-time.After(50 * time.Millisecond): // nothing tells of what must not happen
+	}
+	close(changed)
+	if err := <-given; err != nil {
+		t.Error(err)
+	}
 }

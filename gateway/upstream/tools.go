@@ -78,9 +78,7 @@ func (c *Client) relist(ctx context.Context, s *session) <-chan time.Time {
 	if warning != "" {
 		c.cfg.Logger.Warn("upstream has an odd tools list", "server", c.server.Name, "warning", warning)
 	}
-	if c.keep(tools, warning) {
-		c.cfg.OnChange()
-	}
+	c.keep(tools, warning)
 	return nil
 }
 
@@ -111,18 +109,18 @@ func (c *Client) listFailed(s *session, err error) {
 	c.announce()
 }
 
-// keep stores the list and tells whether it is another one than before.
-func (c *Client) keep(tools []Tool, warning string) bool {
+// keep stores the list. Nobody sees another one than before until OnChange has
+// been told of it.
+func (c *Client) keep(tools []Tool, warning string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := c.tools == nil || !sameTools(c.tools, tools)
-	if changed {
+	if c.tools == nil || !sameTools(c.tools, tools) {
 		c.tools = tools
+		c.cfg.OnChange()
 	}
 	c.listErr = nil
 	c.health.Warning = warning
 	c.announce()
-	return changed
 }
 
 func sameTools(a, b []Tool) bool {
