@@ -1,0 +1,8 @@
+// Package bench measures whole paths through Holm beside a reference measured in
+// the same run: a call through the gateway beside the direct call and a plain
+// reverse proxy, and the check of an access key that was seen before. It has
+// benchmarks only. What is measured within one package has its benchmark there;
+// the comparison with other policy engines is the module in engines.
+//
+// docs/performance.md keeps the figures and tells how to repeat them.
+package bench
