@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,7 +99,7 @@ func verdictOn(t testing.TB, pattern, text string) string {
 		ID: "a", AgentID: "main", ResourceType: policy.TypeExec, ResourceKey: "k", Effect: policy.Allow,
 		Grants: []policy.Grant{policy.Any()}, Scope: policy.Scope{Command: pattern},
 	}
-	if row.Validate() != nil {
+	if pattern == "" || row.Validate() != nil { // without a command the key would be it
 		return "refused"
 	}
 	req := policy.Request{Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch", Resources: []policy.Resource{command(text, "")}}
@@ -143,8 +144,8 @@ func FuzzCommand(f *testing.F) {
 		if isGlob && got == "yes" && strings.ContainsAny(text, shellControl) {
 			t.Fatalf("%q lets %q through", pattern, text)
 		}
-		if len(pattern) > 24 || len(text) > 24 || strings.ToValidUTF8(pattern+text, "\ufffd") != strings.ReplaceAll(pattern+text, "\ufffd", "") {
-			return // the reference compares characters
+		if len(pattern) > 24 || len(text) > 24 || !utf8.ValidString(pattern) || !utf8.ValidString(text) {
+			return // the reference is slow, and compares characters
 		}
 		if want := map[answer]string{yes: "yes", no: "no", unknown: "unknown"}[refCommand(pattern, text)]; got != want {
 			t.Fatalf("%q and %q: got %s, want %s", pattern, text, got, want)

@@ -25,11 +25,17 @@ type Scope struct {
 	Sandbox string `json:"sandbox,omitempty"`
 	// Mode is read, write or "*", for file rows.
 	Mode string `json:"mode,omitempty"`
-	// Path is an absolute, cleaned path prefix, for file rows.
+	// Path is an absolute, cleaned path prefix, for file rows; in one that an approval
+	// left it is the very path.
 	Path string `json:"path,omitempty"`
-	// Command is the exact command, a glob over its words, or "*", for exec rows.
+	// Command is, for exec rows, the exact command, "*", or a glob over words: a * that
+	// stands alone is any words, also none, another stays within its word. No such glob
+	// matches shell control characters; text that has some cannot be judged by one, and
+	// so counts for deny and require_approval rows. In a row that an approval left it is
+	// the very command, whatever characters it has.
 	Command string `json:"command,omitempty"`
-	// CWD is a cleaned path prefix of the working directory, for exec rows.
+	// CWD is a cleaned path prefix of the working directory, for exec rows; in one that
+	// an approval left it is the very directory.
 	CWD string `json:"cwd,omitempty"`
 }
 
