@@ -15,6 +15,10 @@ CREATE TABLE agents (
         CHECK (default_decision IN ('allow', 'deny', 'require_approval')),
     access           text NOT NULL DEFAULT 'private'
         CHECK (access IN ('public', 'protected', 'private')),
+    -- Deprecated: read as virtual rows.
+    autonomy_level       text NOT NULL DEFAULT 'full'
+        CHECK (autonomy_level IN ('readonly', 'supervised', 'full')),
+    require_approval_for text[] NOT NULL DEFAULT '{}',
     last_short_id    integer NOT NULL DEFAULT 0,
     policy_version   bigint NOT NULL DEFAULT 1,
     created_at       timestamptz NOT NULL DEFAULT now()

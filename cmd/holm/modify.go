@@ -10,7 +10,50 @@ import (
 )
 
 func (c *cli) newModifyCommand() *cobra.Command {
-	return group("modify", "Change a server", c.newModifyServerCommand())
+	return group("modify", "Change a server or an agent", c.newModifyServerCommand(), c.newModifyAgentCommand())
+}
+
+func (c *cli) newModifyAgentCommand() *cobra.Command {
+	var fallback, autonomy string
+	var ask []string
+	cmd := &cobra.Command{
+		Use:   "agent NAME",
+		Short: "Change how an agent's calls are decided where rows say nothing",
+		Long: "Change an agent's default decision: deny, as new agents have, require_approval or allow. --autonomy and\n" +
+			"--require-approval-for are there for older set-ups and act like rows; write rows instead: holm policy set.",
+		Example: "  holm modify agent claude --default require_approval",
+		Args:    exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var change client.AgentChange
+			if cmd.Flags().Changed("default") {
+				change.DefaultDecision = &fallback
+			}
+			if cmd.Flags().Changed("autonomy") {
+				change.AutonomyLevel = &autonomy
+			}
+			if cmd.Flags().Changed("require-approval-for") {
+				change.RequireApprovalFor = &ask
+			}
+			if cmd.Flags().NFlag() == 0 {
+				return usagef("say what to change; see holm modify agent --help")
+			}
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			a, err := holm.ModifyAgent(cmd.Context(), args[0], change)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, a, func(w io.Writer) {
+				fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise; autonomy %s.\n", a.ID, a.DefaultDecision, a.AutonomyLevel)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&fallback, "default", "", "allow, deny or require_approval")
+	cmd.Flags().StringVar(&autonomy, "autonomy", "", "deprecated: readonly, supervised or full")
+	cmd.Flags().StringArrayVar(&ask, "require-approval-for", nil, "deprecated: tool that supervised has approved; may be repeated")
+	return cmd
 }
 
 func (c *cli) newModifyServerCommand() *cobra.Command {

@@ -28,6 +28,19 @@ func (c *Client) AddAgent(ctx context.Context, name string) (a httpapi.AgentWith
 	return a, err
 }
 
+// AgentChange is what becomes of an agent; what is nil stays.
+type AgentChange struct {
+	DefaultDecision    *string   `json:"defaultDecision,omitempty"`
+	AutonomyLevel      *string   `json:"autonomyLevel,omitempty"`
+	RequireApprovalFor *[]string `json:"requireApprovalFor,omitempty"`
+}
+
+// ModifyAgent changes an agent.
+func (c *Client) ModifyAgent(ctx context.Context, name string, change AgentChange) (a identity.Agent, err error) {
+	_, err = c.call(ctx, http.MethodPatch, path("agents", name), change, &a)
+	return a, err
+}
+
 // RemoveAgent removes an agent with all that is its own.
 func (c *Client) RemoveAgent(ctx context.Context, name string) error {
 	_, err := c.call(ctx, http.MethodDelete, path("agents", name), nil, nil)

@@ -24,6 +24,10 @@ func (s *server) registerAgents() {
 		Summary: "Show an agent", Tags: []string{"agents"},
 	}, s.showAgent)
 	handle(s, huma.Operation{
+		OperationID: "modify-agent", Method: http.MethodPatch, Path: "/api/agents/{agentId}",
+		Summary: "Change an agent", Description: "How its calls are decided where rows say nothing; what is absent stays.", Tags: []string{"agents"},
+	}, s.modifyAgent)
+	handle(s, huma.Operation{
 		OperationID: "remove-agent", Method: http.MethodDelete, Path: "/api/agents/{agentId}", DefaultStatus: http.StatusNoContent,
 		Summary: "Remove an agent with its keys, rows, sessions and requests", Tags: []string{"agents"},
 	}, s.removeAgent)
@@ -52,6 +56,31 @@ func (s *server) listAgents(ctx context.Context, _ *nothing) (*listOf[identity.A
 	}
 	agents, err := identity.ListAgents(ctx, s.Pool)
 	return list(agents), err
+}
+
+type modifyAgentInput struct {
+	AgentPath
+	Body struct {
+		DefaultDecision    *string   `json:"defaultDecision,omitempty" enum:"allow,deny,require_approval"`
+		AutonomyLevel      *string   `json:"autonomyLevel,omitempty" enum:"readonly,supervised,full" doc:"Deprecated: write policy rows."`
+		RequireApprovalFor *[]string `json:"requireApprovalFor,omitempty" doc:"Deprecated: write policy rows. Tools that supervised has approved."`
+	}
+}
+
+func (s *server) modifyAgent(ctx context.Context, in *modifyAgentInput) (*oneOf[identity.Agent], error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	var out oneOf[identity.Agent]
+	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		out.Body, err = identity.ModifyAgent(ctx, tx, in.AgentID, identity.AgentChange(in.Body), adminActor)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Rules.Changed(in.AgentID)
+	return &out, nil
 }
 
 type createAgentInput struct {

@@ -55,6 +55,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"DELETE", "/api/servers/git", ""},
 		{"GET", "/api/channels", ""},
 		{"GET", "/api/agents/main/circles", ""},
+		{"PATCH", "/api/agents/main", `{"defaultDecision":"allow"}`},
 		{"PATCH", "/api/agents/main/members/u", `{"role":"user"}`},
 		{"DELETE", "/api/agents/main/members/u", ""},
 		{"POST", "/api/agents/main/access/check", `{"resource":{"type":"tool","key":"x"}}`},

@@ -16,14 +16,20 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/policy"
 )
 
 // Agent is a registered caller; its id is its name.
 type Agent struct {
-	ID              string    `json:"id"`
-	DefaultDecision string    `json:"defaultDecision"`
-	Access          string    `json:"access"`
-	CreatedAt       time.Time `json:"createdAt"`
+	ID              string `json:"id"`
+	DefaultDecision string `json:"defaultDecision"`
+	Access          string `json:"access"`
+	// AutonomyLevel and RequireApprovalFor are deprecated in favour of policy
+	// rows, as which they are read: readonly denies the write tools, supervised
+	// has the named tools approved, full does nothing.
+	AutonomyLevel      string    `json:"autonomyLevel"`
+	RequireApprovalFor []string  `json:"requireApprovalFor"`
+	CreatedAt          time.Time `json:"createdAt"`
 }
 
 // agentName keeps names usable in addresses, identities and shells.
@@ -50,7 +56,7 @@ func CreateAgent(ctx context.Context, tx pgx.Tx, name, actor string) (Agent, err
 	return GetAgent(ctx, tx, name)
 }
 
-const agentColumns = `id, default_decision, access, created_at`
+const agentColumns = `id, default_decision, access, autonomy_level, require_approval_for, created_at`
 
 // GetAgent reads one agent.
 func GetAgent(ctx context.Context, q db.Queryer, id string) (Agent, error) {
@@ -78,6 +84,51 @@ func ListAgents(ctx context.Context, q db.Queryer) ([]Agent, error) {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Agent])
+}
+
+// AgentChange is what becomes of an agent; what is nil stays.
+type AgentChange struct {
+	DefaultDecision    *string
+	AutonomyLevel      *string
+	RequireApprovalFor *[]string
+}
+
+// ModifyAgent changes how an agent's calls are decided where rows say nothing,
+// and its deprecated fields. Tell the rules of it after the commit.
+func ModifyAgent(ctx context.Context, tx pgx.Tx, id string, c AgentChange, actor string) (Agent, error) {
+	agent, err := GetAgent(ctx, tx, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	level, named := agent.AutonomyLevel, agent.RequireApprovalFor
+	if c.AutonomyLevel != nil {
+		level = *c.AutonomyLevel
+	}
+	if c.RequireApprovalFor != nil {
+		named = *c.RequireApprovalFor
+	}
+	if _, err := policy.VirtualRows(id, level, named); err != nil {
+		return Agent{}, fault.Invalidf("%v", err)
+	}
+	if c.DefaultDecision != nil && !policy.Effect(*c.DefaultDecision).Valid() {
+		return Agent{}, fault.Invalidf("default decision %q: want allow, deny or require_approval", *c.DefaultDecision)
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE agents
+		SET default_decision = COALESCE($2, default_decision),
+		    autonomy_level = $3,
+		    require_approval_for = $4,
+		    policy_version = policy_version + 1
+		WHERE id = $1`, id, c.DefaultDecision, level, append([]string{}, named...))
+	if err != nil {
+		return Agent{}, fmt.Errorf("modify agent: %w", err)
+	}
+	after, err := GetAgent(ctx, tx, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	return after, audit.Write(ctx, tx, audit.Record{Kind: "agent_modified", AgentID: id, Actor: actor,
+		Data: map[string]any{"before": agent, "after": after}})
 }
 
 // RemoveAgent deletes an agent with its keys, rows, sessions and requests; the

@@ -55,32 +55,16 @@ func Set(ctx context.Context, tx pgx.Tx, c Change, actor string) (Row, error) {
 
 // current compiles the agent's rows as the transaction sees them.
 func current(ctx context.Context, tx pgx.Tx, agentID string) (*policy.Set, []policy.Row, error) {
-	var fallback policy.Effect
-	err := tx.QueryRow(ctx, `SELECT default_decision FROM agents WHERE id = $1`, agentID).Scan(&fallback)
-	if err == pgx.ErrNoRows {
-		return nil, nil, fault.NotFoundf("no agent %q", agentID)
-	}
+	a, err := readAgent(ctx, tx, agentID)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read agent: %w", err)
+		return nil, nil, err
 	}
 	stored, err := List(ctx, tx, agentID, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	rows := make([]policy.Row, len(stored))
-	for i, row := range stored {
-		rows[i] = row.Compiled()
-	}
-	set, err := policy.Compile(agentID, rows, options(fallback))
-	if err != nil {
-		return nil, nil, fmt.Errorf("compile policy of %s: %w", agentID, err)
-	}
-	return set, rows, nil
-}
-
-// options are how every set of rows is compiled.
-func options(fallback policy.Effect) policy.Options {
-	return policy.Options{Default: fallback, DefaultGrants: policy.BuiltinGrants}
+	set, rows, err := a.compile(agentID, stored)
+	return set, rows, err
 }
 
 // loss is how a loss is told.

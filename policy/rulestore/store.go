@@ -2,7 +2,6 @@ package rulestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"holm/internal/fault"
 	"holm/internal/wake"
 	"holm/policy"
 )
@@ -84,18 +82,10 @@ func (s *Store) Get(ctx context.Context, agentID string) (*Snapshot, error) {
 }
 
 func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
-	var snapshot Snapshot
-	var fallback policy.Effect
+	var a agent
 	var stored []Row
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
-		err = tx.QueryRow(ctx, `
-			SELECT policy_version, created_at, default_decision
-			FROM agents
-			WHERE id = $1`, agentID).Scan(&snapshot.Version, &snapshot.born, &fallback)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return fault.NotFoundf("no agent %q", agentID)
-		}
-		if err != nil {
+		if a, err = readAgent(ctx, tx, agentID); err != nil {
 			return err
 		}
 		stored, err = List(ctx, tx, agentID, "")
@@ -104,19 +94,14 @@ func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read policy of %s: %w", agentID, err)
 	}
-	rows := make([]policy.Row, len(stored))
-	for i, row := range stored {
-		rows[i] = row.Compiled()
-	}
-	set, err := policy.Compile(agentID, rows, options(fallback))
+	set, _, err := a.compile(agentID, stored)
 	if err != nil {
-		return nil, fmt.Errorf("compile policy of %s: %w", agentID, err)
+		return nil, err
 	}
 	for _, problem := range set.Problems() {
 		s.log.Error("a policy row cannot be used and counts as a deny", "agent_id", agentID, "problem", problem)
 	}
-	snapshot.Set = set
-	return &snapshot, nil
+	return &Snapshot{Set: set, Version: a.version, born: a.born}, nil
 }
 
 // Changed makes a committed change hold: here before it returns, elsewhere
