@@ -69,6 +69,12 @@ func (c *Client) AddKey(ctx context.Context, agent, user string, expires *time.T
 	return k, err
 }
 
+// ImportKey takes over a key by its beginning and its hash.
+func (c *Client) ImportKey(ctx context.Context, agent, prefix, hash string) error {
+	_, err := c.call(ctx, http.MethodPost, path("agents", agent, "keys", "import"), map[string]string{"prefix": prefix, "hash": hash}, nil)
+	return err
+}
+
 // RevokeKey ends one key.
 func (c *Client) RevokeKey(ctx context.Context, prefix string) error {
 	_, err := c.call(ctx, http.MethodDelete, path("keys", prefix), nil, nil)

@@ -56,6 +56,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"GET", "/api/channels", ""},
 		{"GET", "/api/agents/main/circles", ""},
 		{"PATCH", "/api/agents/main", `{"defaultDecision":"allow"}`},
+		{"POST", "/api/agents/main/keys/import", `{"prefix":"steer_sk_a1B2c3","hash":"x"}`},
 		{"PATCH", "/api/agents/main/members/u", `{"role":"user"}`},
 		{"DELETE", "/api/agents/main/members/u", ""},
 		{"POST", "/api/agents/main/access/check", `{"resource":{"type":"tool","key":"x"}}`},

@@ -26,6 +26,10 @@ func (s *server) registerKeys() {
 		Summary: "Make a further key", Description: "The answer holds the only copy.", Tags: []string{"keys"},
 	}, s.createKey)
 	handle(s, huma.Operation{
+		OperationID: "import-key", Method: http.MethodPost, Path: "/api/agents/{agentId}/keys/import", DefaultStatus: http.StatusNoContent,
+		Summary: "Take over a key of Steerholm", Description: "By its beginning and its bcrypt hash; the key itself stays unknown.", Tags: []string{"keys"},
+	}, s.importKey)
+	handle(s, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/api/keys/{prefix}", DefaultStatus: http.StatusNoContent,
 		Summary: "Revoke one key", Tags: []string{"keys"},
 	}, s.revokeKey)
@@ -77,6 +81,23 @@ func (s *server) createKey(ctx context.Context, in *createKeyInput) (*oneOf[NewK
 		return err
 	}, identity.KeysChanged)
 	return &out, err
+}
+
+type importKeyInput struct {
+	AgentPath
+	Body struct {
+		Prefix string `json:"prefix" example:"steer_sk_a1B2c3"`
+		Hash   string `json:"hash"`
+	}
+}
+
+func (s *server) importKey(ctx context.Context, in *importKeyInput) (*nothing, error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
+		return identity.ImportKey(ctx, tx, in.AgentID, in.Body.Prefix, in.Body.Hash, adminActor)
+	}, identity.KeysChanged)
 }
 
 type revokeKeyInput struct {

@@ -165,9 +165,13 @@ func (k *Keyring) read(ctx context.Context, prefix string) (c Caller, hash strin
 // prefixText is the alphabet of newPrefix: nothing else reaches the database.
 var prefixText = regexp.MustCompile(`^[a-z2-7]{8}$`)
 
-// keyPrefix finds the prefix in holm_sk_<prefix>_<secret>. A key longer than
+// keyPrefix finds the prefix in holm_sk_<prefix>_<secret>, or the beginning of an
+// imported key. A key longer than
 // bcrypt can read (72 bytes) is none of ours.
 func keyPrefix(text string) (string, bool) {
+	if importedText.MatchString(text) {
+		return text[:importedPrefix], true
+	}
 	rest, ok := strings.CutPrefix(text, KeyScheme)
 	if !ok || len(text) > 72 {
 		return "", false
