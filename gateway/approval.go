@@ -93,8 +93,6 @@ func (g *Gateway) recheck(ctx context.Context, c *toolCall, before *judgement) (
 // on when the caller goes away, since the approval is spent and the result is
 // kept for the next identical call.
 func (g *Gateway) execute(ctx context.Context, c *toolCall, e *entry, r approvals.Request) (json.RawMessage, error) {
-	g.running.Add(1)
-	defer g.running.Done()
 	ctx = context.WithoutCancel(ctx)
 	result, err := g.send(ctx, c, e, r.ArgsBytes)
 	var down *UnavailableError

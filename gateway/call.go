@@ -37,6 +37,10 @@ type toolCall struct {
 // call judges and, when it may, executes one call. It is the only way from a
 // caller to an upstream.
 func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessage, error) {
+	if !g.running.enter() {
+		return nil, nil, errStopping
+	}
+	defer g.running.leave()
 	args, err := policy.ParseArgs(c.args)
 	if err != nil {
 		return nil, nil, &ArgumentsError{err}
@@ -85,8 +89,6 @@ func (g *Gateway) record(ctx context.Context, c *toolCall, j *judgement) <-chan 
 
 // forward sends an allowed call upstream and records its completion.
 func (g *Gateway) forward(ctx context.Context, c *toolCall, e *entry) (json.RawMessage, error) {
-	g.running.Add(1)
-	defer g.running.Done()
 	result, err := g.send(ctx, c, e, c.args)
 	<-g.records.Write(context.WithoutCancel(ctx), audit.Record{
 		Kind: "call_completed", AgentID: c.caller.AgentID, Actor: c.caller.RequesterID(),

@@ -62,8 +62,6 @@ func (g *Gateway) claim(ctx context.Context, id string) (approvals.Request, bool
 	mine.err = err
 	close(mine.answered)
 	if err != nil {
-		g.running.Add(1)
-		defer g.running.Done()
 		g.settle(id, func() error { return g.Approvals.Release(ctx, id) })
 		return r, false, err
 	}
@@ -85,7 +83,7 @@ func (g *Gateway) settle(id string, tell func() error) {
 		g.settled(id, err)
 		return
 	}
-	g.running.Go(func() {
+	g.running.beside(func() {
 		for last := false; !last && db.IsUnavailable(err); err = tell() {
 			select {
 			case <-g.closing:

@@ -64,7 +64,7 @@ type Gateway struct {
 	stateless http.Handler
 
 	closing chan struct{}
-	running sync.WaitGroup
+	running admission
 }
 
 // New makes a Gateway.
@@ -110,7 +110,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	<-ctx.Done()
 	close(g.closing)
 	stopUpstreams()
-	g.running.Wait()
+	g.running.wait()
 	parts.Wait()
 	stopRecords()
 	records.Wait()
