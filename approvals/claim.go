@@ -253,3 +253,21 @@ func Reached(ctx context.Context, q db.Queryer, requestID string) (n int, err er
 	}
 	return n, nil
 }
+
+// CardsBehind tells whether some card of the agent's requests does not show the
+// state its request has.
+func CardsBehind(ctx context.Context, q db.Queryer, agentID string) (behind bool, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT EXISTS (
+		    SELECT 1
+		    FROM card_deliveries d
+		    JOIN approval_requests r ON r.id = d.request_id
+		    WHERE r.agent_id = $1
+		      AND d.state IN ('queued', 'sent')
+		      AND d.shown_version < r.version
+		)`, agentID).Scan(&behind)
+	if err != nil {
+		return false, fmt.Errorf("look at cards: %w", err)
+	}
+	return behind, nil
+}

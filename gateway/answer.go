@@ -64,8 +64,7 @@ func answer(e *entry, err error) (json.RawMessage, *wireError) {
 	case errors.As(err, &ended):
 		return endedResult(e, ended.Request), nil
 	case errors.As(err, &unavailable):
-		return errorResult(e, fmt.Sprintf("Server %s is not available now; nothing was executed. The call may be made again later.", unavailable.Server),
-			map[string]any{"error_type": "SERVER_UNAVAILABLE", "code": codeUnavailable, "retryable": true, "server": unavailable.Server}), nil
+		return unavailableResult(e, unavailable), nil
 	case errors.As(err, &rpc):
 		return nil, &wireError{Code: rpc.Code, Message: rpc.Message, Data: rpc.Data}
 	case errors.As(err, &lost):
@@ -84,6 +83,18 @@ func answer(e *entry, err error) (json.RawMessage, *wireError) {
 		return nil, &wireError{Code: codeInternal, Message: f.Message}
 	}
 	return nil, &wireError{Code: codeInternal, Message: "internal error; nothing is known to have been executed"}
+}
+
+// unavailableResult tells a server that is away from one that refuses: that
+// needs somebody to change something.
+func unavailableResult(e *entry, u *UnavailableError) json.RawMessage {
+	retryable, text := true, "The call may be made again later."
+	var down *upstream.UnavailableError
+	if errors.As(u, &down) && !down.Retryable {
+		retryable, text = false, "Calling again makes no sense before an operator has looked at the server."
+	}
+	return errorResult(e, fmt.Sprintf("Server %s is not available now; nothing was executed. %s", u.Server, text),
+		map[string]any{"error_type": "SERVER_UNAVAILABLE", "code": codeUnavailable, "retryable": retryable, "server": u.Server})
 }
 
 func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
@@ -183,7 +184,10 @@ func toWire(err error) error {
 
 // logInternal reports what the caller is not told.
 func (g *Gateway) logInternal(x *exchange, wire *wireError, err error) {
-	if _, told := fault.As(err); wire.Code == codeInternal && !told && !errors.Is(err, context.Canceled) {
+	if _, told := fault.As(err); told || db.IsUnavailable(err) || errors.Is(err, context.Canceled) {
+		return // told in words, and logged where it began
+	}
+	if wire.Code == codeInternal {
 		g.Log.Error("a call failed inside", "agent_id", x.caller.AgentID, "error", err)
 	}
 }

@@ -105,6 +105,9 @@ func (a *app) openDatabase(ctx context.Context) error {
 		url = server.URL()
 	}
 	pool, err := db.Open(ctx, url)
+	if err != nil && a.database == nil {
+		return fmt.Errorf("HOLM_DATABASE_URL: %w", err)
+	}
 	if err != nil {
 		return errors.Join(err, a.closeDatabase())
 	}

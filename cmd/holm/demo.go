@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"holm/approvals"
 	"holm/bot"
 	"holm/channels/console"
 	"holm/internal/audit"
@@ -242,15 +243,7 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 // after a moment: the card is not what the demo depends on.
 func (d *demoRound) awaitCard(ctx context.Context) {
 	for range 100 {
-		var behind bool
-		err := d.app.pool.QueryRow(ctx, `
-			SELECT EXISTS (
-			    SELECT 1
-			    FROM card_deliveries d
-			    JOIN approval_requests r ON r.id = d.request_id
-			    WHERE d.shown_version < r.version
-			)`).Scan(&behind)
-		if err != nil || !behind {
+		if behind, err := approvals.CardsBehind(ctx, d.app.pool, d.app.settings.Agent); err != nil || !behind {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
