@@ -13,6 +13,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/db"
+	"holm/internal/identity"
 )
 
 // inboxArgs handles one stored event.
@@ -137,6 +138,9 @@ func (b *Bot) handlePayload(ctx context.Context, namespace string, payload json.
 	}
 	ev, ok, err := ch.Decode(payload)
 	if err != nil || !ok {
+		return err
+	}
+	if err := identity.LearnName(ctx, b.Pool, identity.Address{Channel: namespace, Identity: ev.Identity}, ev.Name); err != nil {
 		return err
 	}
 	switch ev.Kind {

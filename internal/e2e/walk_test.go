@@ -89,6 +89,9 @@ func TestWalk(t *testing.T) {
 	if final.ID != card.ID {
 		t.Errorf("the outcome stands in message %d, the card was %d", final.ID, card.ID)
 	}
+	if !strings.Contains(final.Text, "Olga") {
+		t.Errorf("the card does not say who decided:\n%s", final.Text)
+	}
 	telegram.Settle()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,6 +78,33 @@ func EnsureUser(ctx context.Context, tx pgx.Tx, a Address, name string) (User, e
 	}
 	user, _, err := FindUser(ctx, tx, a)
 	return user, err
+}
+
+// maxName bounds what a platform may call somebody, in characters.
+const maxName = 100
+
+// LearnName gives a person who is known by an address alone the name that their
+// platform calls them by. A name that somebody has already stays: platforms let
+// people change theirs at will.
+func LearnName(ctx context.Context, q db.Queryer, a Address, name string) error {
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName])
+	}
+	if name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), ""); strings.TrimSpace(name) == "" {
+		return nil
+	}
+	_, err := q.Exec(ctx, `
+		UPDATE users u
+		SET name = $4
+		FROM user_identities i
+		WHERE i.channel = $1
+		  AND i.channel_user_id = $2
+		  AND u.id = i.user_id
+		  AND u.name = $3`, a.Channel, a.Identity, a.String(), name)
+	if err != nil {
+		return fmt.Errorf("learn name: %w", err)
+	}
+	return nil
 }
 
 // GetUser reads a user; a merged one is given as the user that lives on.
