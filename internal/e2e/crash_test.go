@@ -4,17 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"holm/internal/testkit/telegramfake"
 )
 
 // TestKillBetweenRequestAndTap kills holm while a card is open; the tap comes
 // while it is down.
 func TestKillBetweenRequestAndTap(t *testing.T) {
-	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience})
-	owner := telegram.PersonWithID(ownerID, "Olga").Open()
-	p := newEmbedded(t, "HOLM_TELEGRAM_TOKEN="+telegram.Token(), "HOLM_TELEGRAM_API_URL="+telegram.URL(),
-		"HOLM_OWNERS=telegram:700001")
+	telegram, owner, env := withTelegram(t)
+	p := newEmbedded(t, env...)
 	telegram.WaitPoll()
 	key, seen := p.setUp("main")
 	args := map[string]any{"n": 1}
@@ -44,10 +40,8 @@ func TestKillBetweenRequestAndTap(t *testing.T) {
 // TestKillBetweenTapAndExecution kills holm after the decision, before any
 // call has claimed it.
 func TestKillBetweenTapAndExecution(t *testing.T) {
-	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience})
-	owner := telegram.PersonWithID(ownerID, "Olga").Open()
-	p := newEmbedded(t, "HOLM_TELEGRAM_TOKEN="+telegram.Token(), "HOLM_TELEGRAM_API_URL="+telegram.URL(),
-		"HOLM_OWNERS=telegram:700001")
+	telegram, owner, env := withTelegram(t)
+	p := newEmbedded(t, env...)
 	telegram.WaitPoll()
 	key, seen := p.setUp("main")
 	args := map[string]any{"n": 1}

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/internal/db/dbtest"
-	"holm/internal/testkit/telegramfake"
 )
 
 // newReplicas starts two processes on one database.
@@ -61,10 +60,8 @@ func TestReplicas(t *testing.T) {
 // TestKilledReplica: the process that talks to Telegram and holds the call is
 // killed; the other takes over, and the tap that comes in between counts.
 func TestKilledReplica(t *testing.T) {
-	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience})
-	owner := telegram.PersonWithID(ownerID, "Olga").Open()
-	a, b := newReplicas(t, "HOLM_TELEGRAM_TOKEN="+telegram.Token(), "HOLM_TELEGRAM_API_URL="+telegram.URL(),
-		"HOLM_OWNERS=telegram:700001")
+	telegram, owner, env := withTelegram(t)
+	a, b := newReplicas(t, env...)
 	telegram.WaitPoll()
 	key, seen := a.setUp("main")
 	held := later(t.Context(), a.connect(key, "60s"), map[string]any{"n": 1})

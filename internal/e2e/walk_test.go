@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,12 +23,22 @@ func shows(text string) func(telegramfake.Message) bool {
 	return func(m telegramfake.Message) bool { return closed(m) && strings.Contains(m.Text, text) }
 }
 
-// TestWalk follows docs/walkthrough.md stop by stop.
-func TestWalk(t *testing.T) {
+// withTelegram starts the fake with the owner's chat, and gives the settings that
+// make holm use it.
+func withTelegram(t *testing.T) (*telegramfake.Server, *telegramfake.Person, []string) {
+	t.Helper()
 	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience})
 	owner := telegram.PersonWithID(ownerID, "Olga").Open()
-	p := newEmbedded(t, "HOLM_TELEGRAM_TOKEN="+telegram.Token(), "HOLM_TELEGRAM_API_URL="+telegram.URL(),
-		"HOLM_OWNERS=telegram:700001")
+	return telegram, owner, []string{
+		"HOLM_TELEGRAM_TOKEN=" + telegram.Token(), "HOLM_TELEGRAM_API_URL=" + telegram.URL(),
+		fmt.Sprintf("HOLM_OWNERS=telegram:%d", ownerID),
+	}
+}
+
+// TestWalk follows docs/walkthrough.md stop by stop.
+func TestWalk(t *testing.T) {
+	telegram, owner, env := withTelegram(t)
+	p := newEmbedded(t, env...)
 	telegram.WaitPoll()
 	key, seen := p.setUp("main")
 
@@ -133,10 +144,8 @@ func mustJSON(t *testing.T, v any) []byte {
 
 // TestWalkAsync is the round of a caller that does not wait.
 func TestWalkAsync(t *testing.T) {
-	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience})
-	owner := telegram.PersonWithID(ownerID, "Olga").Open()
-	p := newProcess(t, "HOLM_TELEGRAM_TOKEN="+telegram.Token(), "HOLM_TELEGRAM_API_URL="+telegram.URL(),
-		"HOLM_OWNERS=telegram:700001")
+	telegram, owner, env := withTelegram(t)
+	p := newProcess(t, env...)
 	telegram.WaitPoll()
 	key, seen := p.setUp("main")
 	session := p.connect(key, "0s")

@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// demo runs `holm demo` without any setting of the tester's.
+func demo(t *testing.T, args ...string) (output string, code int) {
+	t.Helper()
+	cmd := exec.Command(binaries.holm, append([]string{"demo"}, args...)...)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "HOLM_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestDemoShowsTheWholeRound(t *testing.T) {
+	before, err := filepath.Glob(filepath.Join(os.TempDir(), "holm-demo-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := demo(t, "--yes")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	at := 0
+	for _, want := range []string{"It may see: mcp__shop__orders_list", "ran at once", "Approval needed", "49.90 EUR",
+		"Approved once", "Refunded 49.90 EUR for order 1042 (refund number 1", "The call succeeded", "hash chain is intact", "What to try next"} {
+		next := strings.Index(out[at:], want)
+		if next < 0 {
+			t.Fatalf("%q does not follow in:\n%s", want, out)
+		}
+		at += next
+	}
+	after, err := filepath.Glob(filepath.Join(os.TempDir(), "holm-demo-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(after) > len(before) {
+		t.Errorf("the demo left %v", after)
+	}
+}
+
+func TestDemoThatNobodyCanAnswerSaysSo(t *testing.T) {
+	out, code := demo(t) // standard input is empty
+	if code != 1 || !strings.Contains(out, "holm demo --yes") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
