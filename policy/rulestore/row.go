@@ -74,6 +74,10 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 		grants = []byte("[]")
 	}
 	scope := string(row.Scope.Canonical())
+	before, err := replaced(ctx, tx, row, scope)
+	if err != nil {
+		return Row{}, err
+	}
 	rows, err := tx.Query(ctx, `
 		INSERT INTO agent_policies AS p
 		    (id, agent_id, resource_type, resource_key, effect, grants, scope, scope_key, origin, note, created_by)
@@ -95,7 +99,25 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 	if err != nil {
 		return Row{}, fmt.Errorf("store policy row: %w", err)
 	}
-	return stored, changed(ctx, tx, row.AgentID, "policy_set", actor, []Row{stored})
+	return stored, changed(ctx, tx, row.AgentID, "policy_set", actor, before, []Row{stored})
+}
+
+// replaced is the row that another with the same key takes the place of.
+func replaced(ctx context.Context, tx pgx.Tx, row policy.Row, scope string) ([]Row, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT `+columns+`
+		FROM agent_policies
+		WHERE agent_id = $1
+		  AND resource_type = $2
+		  AND resource_key = $3
+		  AND effect = $4
+		  AND origin = $5
+		  AND scope_key = $6
+		FOR UPDATE`, row.AgentID, row.ResourceType, row.ResourceKey, row.Effect, row.Origin, scope)
+	if err != nil {
+		return nil, fmt.Errorf("read replaced row: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
 }
 
 // Delete removes the rows of one key, of one effect or, with an empty effect,
@@ -118,11 +140,11 @@ func Delete(ctx context.Context, tx pgx.Tx, agentID, resourceType, resourceKey s
 	if len(removed) == 0 {
 		return nil, fault.NotFoundf("agent %q has no %s row for %q", agentID, resourceType, resourceKey)
 	}
-	return removed, changed(ctx, tx, agentID, "policy_deleted", actor, removed)
+	return removed, changed(ctx, tx, agentID, "policy_deleted", actor, removed, nil)
 }
 
 // changed counts up the agent's policy version and writes the history.
-func changed(ctx context.Context, tx pgx.Tx, agentID, kind, actor string, rows []Row) error {
+func changed(ctx context.Context, tx pgx.Tx, agentID, kind, actor string, before, after []Row) error {
 	var version int64
 	err := tx.QueryRow(ctx, `
 		UPDATE agents
@@ -134,7 +156,7 @@ func changed(ctx context.Context, tx pgx.Tx, agentID, kind, actor string, rows [
 	}
 	return audit.Write(ctx, tx, audit.Record{
 		Kind: kind, AgentID: agentID, Actor: actor,
-		Data: map[string]any{"rows": rows, "policyVersion": version},
+		Data: map[string]any{"before": before, "after": after, "policyVersion": version},
 	})
 }
 

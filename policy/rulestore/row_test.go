@@ -172,18 +172,23 @@ func TestBadRowsAreRefusedByName(t *testing.T) {
 func TestChangesAreOnRecord(t *testing.T) {
 	w := newWorld(t)
 	w.put(rule(policy.Deny, "exec", policy.Any()))
+	w.put(rule(policy.Deny, "exec", policy.ToRole(policy.Guest)))
 	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error {
 		_, err := rulestore.Delete(ctx, tx, "main", policy.TypeTool, "exec", "", "user:u1")
 		return err
 	}))
 	rows, err := w.pool.Query(ctx, `
-		SELECT kind || ' ' || actor || ' ' || (data ->> 'policyVersion') || ' ' || (data -> 'rows' -> 0 ->> 'resourceKey')
+		SELECT format('%s %s %s: %s to %s', kind, actor, data ->> 'policyVersion',
+		              COALESCE(data -> 'before' -> 0 -> 'grants' -> 0 ->> 'type', 'none'),
+		              COALESCE(data -> 'after' -> 0 -> 'grants' -> 0 ->> 'type', 'none'))
 		FROM audit_queue
 		ORDER BY id`)
 	w.ok(err)
 	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	w.ok(err)
-	if diff := cmp.Diff([]string{"policy_set admin 2 exec", "policy_deleted user:u1 3 exec"}, got); diff != "" {
+	if diff := cmp.Diff([]string{
+		"policy_set admin 2: none to any", "policy_set admin 3: any to role", "policy_deleted user:u1 4: role to none",
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
