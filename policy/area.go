@@ -108,7 +108,7 @@ func (p *pool) add(b *bucket) {
 		return
 	}
 	p.found.add(b)
-	if !p.full && len(b.allows.rules) > 0 {
+	if !p.full && len(b.allows.briefs) > 0 {
 		p.allows.add(b)
 	}
 }

@@ -74,6 +74,12 @@ func (a Args) String() string {
 // GoString is String, for the verb %#v.
 func (a Args) GoString() string { return a.String() }
 
+// argument finds what is written under a top-level name.
+func (a Args) argument(name string) argument {
+	value, found := a.lookup(name)
+	return argument{name: name, value: value, found: found, folded: a.hasOtherCase(name)}
+}
+
 func (a Args) lookup(name string) (value string, ok bool) {
 	if a.parsed == nil {
 		return "", false

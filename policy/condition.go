@@ -37,10 +37,12 @@ type Condition struct {
 
 // condition is a Condition ready for use.
 type condition struct {
-	arg      string // as written, also tried as a literal top-level name
 	path     []step
-	required bool
+	paths    *pathMatcher // the matcher, if it cleans its values
 	matcher  matcher
+	required bool
+	literal  bool   // arg is more than one name: it is also tried as one
+	arg      string // as written
 }
 
 // step is one name of an argument path.
@@ -76,6 +78,11 @@ func compileConditions(field string, conditions []Condition, patterns *patternCa
 	if len(conditions) > MaxConditions {
 		return nil, invalid(field, "has %d conditions, at most %d are allowed", len(conditions), MaxConditions)
 	}
+	if len(conditions) == 1 {
+		if compiled := patterns.only[conditions[0]]; compiled != nil {
+			return compiled, nil
+		}
+	}
 	var compiled []condition
 	for i, c := range conditions {
 		one, err := c.compile(patterns)
@@ -84,12 +91,15 @@ func compileConditions(field string, conditions []Condition, patterns *patternCa
 		}
 		compiled = append(compiled, one)
 	}
+	if len(conditions) == 1 {
+		patterns.only[conditions[0]] = compiled
+	}
 	return compiled, nil
 }
 
 // compile reports fields as they are within the condition: ".arg".
 func (c Condition) compile(patterns *patternCache) (condition, *InvalidError) {
-	path, err := parsePath(".arg", c.Arg)
+	path, err := patterns.path(".arg", c.Arg)
 	if err != nil {
 		return condition{}, err
 	}
@@ -97,7 +107,11 @@ func (c Condition) compile(patterns *patternCache) (condition, *InvalidError) {
 	if err != nil {
 		return condition{}, err
 	}
-	return condition{arg: c.Arg, path: path, required: c.Required, matcher: m}, nil
+	paths, _ := m.(*pathMatcher)
+	return condition{
+		path: path, paths: paths, matcher: m, required: c.Required,
+		literal: c.Arg != path[0].name, arg: c.Arg,
+	}, nil
 }
 
 func parsePath(field, arg string) ([]step, *InvalidError) {

@@ -24,10 +24,13 @@ func (s *Set) Evaluate(req Request) (r Result) {
 }
 
 func (s *Set) caller(p *Principal) caller {
-	if p.UserID == "" {
-		return callerOf(p, s.bareKey)
+	requester := p.UserID
+	if requester == "" {
+		requester = s.bareKey
 	}
-	return callerOf(p, p.UserID)
+	who := callerOf(p, requester)
+	who.number = s.users[requester]
+	return who
 }
 
 // tool decides the tool layer.

@@ -143,8 +143,8 @@ func (r *rule) obstacle(c *call) string {
 		return "speaks for " + r.audience() + ", not for this caller"
 	}
 	for i := range r.conditions {
-		if !r.conditions[i].holds(r.effect, c.args) {
-			return r.conditions[i].obstacle(c.args)
+		if !r.conditions[i].holds(r.effect, c) {
+			return r.conditions[i].obstacle(c)
 		}
 	}
 	if !r.holds(c) {
@@ -169,8 +169,8 @@ func (r *rule) audience() string {
 	return strings.Join(names, ", ")
 }
 
-func (c *condition) obstacle(args Args) string {
-	t := c.judge(args)
+func (c *condition) obstacle(k *call) string {
+	t := c.judge(k)
 	switch {
 	case t.folded:
 		return fmt.Sprintf("argument %q is written in another case", c.arg)

@@ -23,17 +23,17 @@ func (t *tally) add(v verdict) {
 }
 
 // holds reports whether the condition lets a row of this effect match.
-func (c *condition) holds(effect Effect, args Args) bool {
+func (c *condition) holds(effect Effect, k *call) bool {
 	if effect == Allow {
-		return c.holdsForAllow(args)
+		return c.holdsForAllow(k)
 	}
-	return c.holdsAgainst(args)
+	return c.holdsAgainst(k)
 }
 
 // holdsForAllow: every value that is there matches; one must be there only if
 // the condition is required.
-func (c *condition) holdsForAllow(args Args) bool {
-	t := c.judge(args)
+func (c *condition) holdsForAllow(k *call) bool {
+	t := c.judge(k)
 	if t.differs > 0 || t.unjudged > 0 || t.folded {
 		return false
 	}
@@ -43,56 +43,58 @@ func (c *condition) holdsForAllow(args Args) bool {
 // holdsAgainst, for deny and require_approval: one value that matches or cannot
 // be judged is enough. So is a name that differs from the argument's only in case:
 // servers written in Go, among others, take it for the argument.
-func (c *condition) holdsAgainst(args Args) bool {
-	t := c.judge(args)
+func (c *condition) holdsAgainst(k *call) bool {
+	t := c.judge(k)
 	return t.matches > 0 || t.unjudged > 0 || t.folded
 }
 
-func (c *condition) judge(args Args) tally {
+func (c *condition) judge(k *call) tally {
 	var t tally
-	value, found := args.lookup(c.path[0].name)
-	if found {
-		c.enter(value, c.path, &t)
+	given := k.argument(c.path[0].name)
+	if given.found {
+		c.enter(given.value, c.path, k, &t)
 	}
 	// A name with a dot or brackets in it is written like a path: both are meant.
-	if literal, ok := args.lookup(c.arg); ok && c.arg != c.path[0].name {
-		c.leaf(literal, &t)
-		found = true
+	if c.literal {
+		if literal := k.argument(c.arg); literal.found {
+			c.leaf(literal.value, k, &t)
+			given.found = true
+		}
 	}
-	t.missing = t.missing || !found
-	t.folded = t.folded || args.hasOtherCase(c.path[0].name)
+	t.missing = t.missing || !given.found
+	t.folded = t.folded || given.folded
 	return t
 }
 
 // enter judges value, which is what path[0] names.
-func (c *condition) enter(value string, path []step, t *tally) {
+func (c *condition) enter(value string, path []step, k *call, t *tally) {
 	if path[0].each && value[0] == '[' {
-		c.elements(value, path, t)
+		c.elements(value, path, k, t)
 		return
 	}
-	c.descend(value, path[1:], t)
+	c.descend(value, path[1:], k, t)
 }
 
 // elements takes each element of an array, arrays within it included. A value
 // that is no array stands for an array of itself.
-func (c *condition) elements(array string, path []step, t *tally) {
+func (c *condition) elements(array string, path []step, k *call, t *tally) {
 	for cursor := inside(array); ; {
 		element, ok := cursor.element()
 		if !ok {
 			return
 		}
-		c.enter(element, path, t)
+		c.enter(element, path, k, t)
 	}
 }
 
-func (c *condition) descend(value string, rest []step, t *tally) {
+func (c *condition) descend(value string, rest []step, k *call, t *tally) {
 	if len(rest) == 0 {
-		c.leaf(value, t)
+		c.leaf(value, k, t)
 		return
 	}
 	switch value[0] {
 	case '{':
-		c.reach(value, rest, t)
+		c.reach(value, rest, k, t)
 	case 'n':
 		t.missing = true
 	default:
@@ -103,7 +105,7 @@ func (c *condition) descend(value string, rest []step, t *tally) {
 }
 
 // reach looks for the next name of the path in an object.
-func (c *condition) reach(object string, rest []step, t *tally) {
+func (c *condition) reach(object string, rest []step, k *call, t *tally) {
 	found := false
 	for cursor := inside(object); ; {
 		m, ok := cursor.member()
@@ -113,7 +115,7 @@ func (c *condition) reach(object string, rest []step, t *tally) {
 		}
 		if m.name == rest[0].name {
 			found = true
-			c.enter(m.value, rest, t)
+			c.enter(m.value, rest, k, t)
 		} else if strings.EqualFold(m.name, rest[0].name) {
 			t.folded = true
 		}
@@ -122,25 +124,32 @@ func (c *condition) reach(object string, rest []step, t *tally) {
 
 // leaf judges a value by its text form. An array is judged element by element;
 // an object has no text form.
-func (c *condition) leaf(value string, t *tally) {
+func (c *condition) leaf(value string, k *call, t *tally) {
 	switch value[0] {
 	case '{':
 		t.unjudged++
 	case '[':
-		c.leaves(value, t)
+		c.leaves(value, k, t)
 	case '"':
-		t.add(c.matcher.match(unquote(value)))
+		t.add(c.verdict(unquote(value), k))
 	default:
-		t.add(c.matcher.match(value))
+		t.add(c.verdict(value, k))
 	}
 }
 
-func (c *condition) leaves(array string, t *tally) {
+func (c *condition) verdict(text string, k *call) verdict {
+	if c.paths != nil {
+		return c.paths.matchCleaned(k.cleanPath(text))
+	}
+	return c.matcher.match(text)
+}
+
+func (c *condition) leaves(array string, k *call, t *tally) {
 	for cursor := inside(array); ; {
 		element, ok := cursor.element()
 		if !ok {
 			return
 		}
-		c.leaf(element, t)
+		c.leaf(element, k, t)
 	}
 }

@@ -65,7 +65,9 @@ func compilePathGlob(field, pattern string) (matcher, *InvalidError) {
 	if err != nil {
 		return nil, err
 	}
-	return pathMatcher{inner: inner, absolute: !relative && mayBeAbsolute(nodes)}, nil
+	m := &pathMatcher{inner: inner, absolute: !relative && mayBeAbsolute(nodes)}
+	m.tree, m.isTree = inner.(treeOf)
+	return m, nil
 }
 
 func compileCleaned(field string, nodes []globNode) (matcher, *InvalidError) {
@@ -73,7 +75,7 @@ func compileCleaned(field string, nodes []globNode) (matcher, *InvalidError) {
 		return exactText(text), nil
 	}
 	if dir, ok := treePattern(nodes); ok {
-		return treeOf{dir: dir, below: dir + "/"}, nil
+		return treeOf(dir + "/"), nil
 	}
 	emit := &globEmitter{paths: true}
 	emit.sequence(nodes, true, true)
@@ -86,25 +88,33 @@ type exactText string
 func (m exactText) match(text string) verdict { return verdictOf(text == string(m)) }
 
 // treeOf matches a directory and everything below it.
-type treeOf struct{ dir, below string }
+type treeOf string // ends with a slash
 
 func (m treeOf) match(text string) verdict {
-	return verdictOf(text == m.dir || strings.HasPrefix(text, m.below))
+	below := string(m)
+	return verdictOf(text == below[:len(below)-1] || strings.HasPrefix(text, below))
 }
 
 // pathMatcher cleans a value before it is matched.
 type pathMatcher struct {
 	inner    matcher
 	absolute bool // whether an absolute path can match
+	isTree   bool
+	tree     treeOf // inner, if it is one: most are, and so it takes no detour
 }
 
-func (m pathMatcher) match(text string) verdict {
-	clean, ok := cleanPath(text)
+func (m *pathMatcher) match(text string) verdict { return m.matchCleaned(cleanPath(text)) }
+
+// matchCleaned takes what cleanPath returns.
+func (m *pathMatcher) matchCleaned(clean string, ok bool) verdict {
 	if !ok {
 		return unjudged
 	}
 	if clean[0] == '/' && !m.absolute {
 		return differs
+	}
+	if m.isTree {
+		return m.tree.match(clean)
 	}
 	return m.inner.match(clean)
 }

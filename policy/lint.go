@@ -12,9 +12,9 @@ import (
 // are ordered by row, then code, then message.
 func Lint(rows []Row, tools []ToolInfo) []Finding {
 	l := &linter{tools: tools}
-	patterns := newPatternCache()
+	patterns, users := newPatternCache(), userNumbers{}
 	for i, row := range inOrder(withoutReplaced(rows)) {
-		l.rules = append(l.rules, newRule(row, int32(i), patterns))
+		l.rules = append(l.rules, newRule(row, int32(i), patterns, users))
 	}
 	for _, r := range l.rules {
 		l.check(r)

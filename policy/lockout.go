@@ -90,5 +90,5 @@ func builtinKeys(key string) []string {
 
 func claimsTool(row Row, tool string) bool {
 	return row.ResourceType == TypeTool && parseStars(row.ResourceKey).matches(tool) &&
-		newRule(&row, 0, newPatternCache()).claims()
+		newRule(&row, 0, newPatternCache(), userNumbers{}).claims()
 }

@@ -2,9 +2,13 @@ package policy
 
 import "unicode/utf8"
 
-// patternCache makes each distinct pattern of a set once.
+// patternCache makes each distinct pattern and path of a set once, and each
+// distinct condition that is its row's only one: rows share them, so that a decision
+// finds them in the processor's cache.
 type patternCache struct {
-	made map[patternKey]matcher
+	made  map[patternKey]matcher
+	paths map[string][]step
+	only  map[Condition][]condition
 }
 
 type patternKey struct {
@@ -13,7 +17,19 @@ type patternKey struct {
 }
 
 func newPatternCache() *patternCache {
-	return &patternCache{made: map[patternKey]matcher{}}
+	return &patternCache{made: map[patternKey]matcher{}, paths: map[string][]step{}, only: map[Condition][]condition{}}
+}
+
+func (p *patternCache) path(field, arg string) ([]step, *InvalidError) {
+	if path, ok := p.paths[arg]; ok {
+		return path, nil
+	}
+	path, err := parsePath(field, arg)
+	if err != nil {
+		return nil, err
+	}
+	p.paths[arg] = path
+	return path, nil
 }
 
 func (p *patternCache) matcher(kind MatchKind, text string) (matcher, *InvalidError) {

@@ -9,6 +9,7 @@ type call struct {
 	anyArgs   bool
 	everyArgs bool
 	digest    string // of args, when first needed
+	recent    recent
 }
 
 func (c *call) argsDigest() string {
@@ -18,24 +19,25 @@ func (c *call) argsDigest() string {
 	return c.digest
 }
 
-// firstOf returns the first of rules that speaks for the caller and holds, unless
+// firstOf returns the first of the rules that speaks for the caller and holds, unless
 // best comes before it.
-func (c *call) firstOf(rules []*rule, best *rule) *rule {
-	for _, r := range rules {
-		if best != nil && best.order < r.order {
+func (c *call) firstOf(briefs []brief, best *rule) *rule {
+	for i := range briefs {
+		b := &briefs[i]
+		if best != nil && best.order < b.order {
 			return best
 		}
-		if r.speaksFor(&c.who) && r.holds(c) {
-			return r
+		if b.speaksFor(&c.who) && b.holds(c) {
+			return b.rule
 		}
 	}
 	return best
 }
 
-func (c *call) eachOf(rules []*rule, visit func(*rule)) {
-	for _, r := range rules {
-		if r.speaksFor(&c.who) && r.holds(c) {
-			visit(r)
+func (c *call) eachOf(briefs []brief, visit func(*rule)) {
+	for i := range briefs {
+		if b := &briefs[i]; b.speaksFor(&c.who) && b.holds(c) {
+			visit(b.rule)
 		}
 	}
 }

@@ -87,15 +87,20 @@ func approvalRow(t *rapid.T, r *policy.Row) {
 	}
 }
 
-// rows draws up to forty rows; half the time they crowd on one key, so that the
-// index by grant is used.
+// rows draws up to forty rows; half the time they crowd on one key, and then half
+// the time with one effect, so that the index by grant is used.
 func rows(t *rapid.T) []policy.Row {
 	var all []policy.Row
 	for i := range rapid.IntRange(0, 40).Draw(t, "rows") {
 		all = append(all, row(t, fmt.Sprintf("r%d", i)))
 	}
 	if rapid.Bool().Draw(t, "crowded") {
+		alike := rapid.Bool().Draw(t, "alike")
+		effect := effects.Draw(t, "shared effect")
 		for i, r := range all {
+			if alike && r.Origin != policy.OriginApproval {
+				all[i].Effect = effect
+			}
 			switch {
 			case isTool(r):
 				all[i].ResourceType, all[i].ResourceKey = policy.TypeTool, "mcp__s__a"

@@ -2,31 +2,44 @@ package policy
 
 import "slices"
 
-// rule is a row ready for use.
+// rule is a row ready for use. What decisions read comes first: it then lies in
+// one line of the processor's cache.
 type rule struct {
 	row        *Row
-	effect     Effect        // Deny for a broken row
-	broken     *InvalidError // why the row cannot be used
 	order      int32
 	any        bool
 	roles      uint8
-	users      []string
-	circles    []string
+	bound      bool   // to the argument digest of its row
+	effect     Effect // Deny for a broken row
 	conditions []condition
+	broken     *InvalidError // why the row cannot be used
+	users      []int32       // by number
+	circles    []string
 	area       *area // of file and exec rows
+}
+
+// userNumbers gives each value of a user grant in a set its number, from 1.
+type userNumbers map[string]int32
+
+func (u userNumbers) number(user string) int32 {
+	if u[user] == 0 {
+		u[user] = int32(len(u) + 1)
+	}
+	return u[user]
 }
 
 // newRule compiles a row. A row that cannot be used becomes the deny that it
 // counts as: without conditions, and for everybody unless its grants are sound.
-func newRule(row *Row, order int32, patterns *patternCache) *rule {
+func newRule(row *Row, order int32, patterns *patternCache, users userNumbers) *rule {
 	r := &rule{row: row, order: order, effect: row.Effect}
 	r.conditions, r.broken = row.compile(patterns)
 	if r.broken != nil {
 		r.effect = Deny
 		r.any = row.Unreadable != nil || checkGrants("grants", row.Grants) != nil
 	}
+	r.bound = row.Scope.ArgsDigest != "" && r.fromApproval()
 	for _, g := range row.Grants {
-		r.grant(g)
+		r.grant(g, users)
 	}
 	if row.ResourceType == TypeFile || row.ResourceType == TypeExec {
 		r.area = areaOf(row, r.broken != nil)
@@ -34,14 +47,14 @@ func newRule(row *Row, order int32, patterns *patternCache) *rule {
 	return r
 }
 
-func (r *rule) grant(g Grant) {
+func (r *rule) grant(g Grant, users userNumbers) {
 	switch g.Type {
 	case GrantAny:
 		r.any = true
 	case GrantRole:
 		r.roles |= Role(g.Value).bit()
 	case GrantUser:
-		r.users = append(r.users, g.Value)
+		r.users = append(r.users, users.number(g.Value))
 	case GrantCircle:
 		r.circles = append(r.circles, g.Value)
 	}
@@ -56,6 +69,7 @@ func (r *rule) fromApproval() bool {
 type caller struct {
 	role    uint8  // 0 for none
 	user    string // the value of its own user grant
+	number  int32  // of user; 0 if no row of the set names it
 	circles []string
 }
 
@@ -73,7 +87,7 @@ func (r *rule) speaksFor(c *caller) bool {
 	if r.any || r.roles&c.role != 0 {
 		return true
 	}
-	if slices.Contains(r.users, c.user) {
+	if slices.Contains(r.users, c.number) {
 		return true
 	}
 	for _, circle := range r.circles {
@@ -89,15 +103,15 @@ func (r *rule) holds(c *call) bool {
 	if c.anyArgs {
 		return r.effect != Deny || len(r.conditions) == 0
 	}
-	if c.everyArgs && (len(r.conditions) > 0 || r.row.Scope.ArgsDigest != "") {
+	if c.everyArgs && (len(r.conditions) > 0 || r.bound) {
 		return r.effect != Allow
 	}
 	for i := range r.conditions {
-		if !r.conditions[i].holds(r.effect, c.args) {
+		if !r.conditions[i].holds(r.effect, c) {
 			return false
 		}
 	}
-	return r.row.Scope.ArgsDigest == "" || !r.fromApproval() || r.row.Scope.ArgsDigest == c.argsDigest()
+	return !r.bound || r.row.Scope.ArgsDigest == c.argsDigest()
 }
 
 // claims reports whether the row takes the place of declared and default grants

@@ -36,6 +36,7 @@ type Set struct {
 	tools    index
 	servers  index
 	areas    areas
+	users    userNumbers
 	problems []Problem
 }
 
@@ -55,7 +56,7 @@ func Compile(agentID string, rows []Row, opts Options) (*Set, error) {
 	if !fallback.Valid() {
 		return nil, invalid("default_decision", "unknown effect %q: want allow, deny or require_approval", clip(string(fallback)))
 	}
-	s := &Set{agentID: agentID, bareKey: agentRequester(agentID), fallback: fallback, declared: opts.DefaultGrants}
+	s := &Set{agentID: agentID, bareKey: agentRequester(agentID), fallback: fallback, declared: opts.DefaultGrants, users: userNumbers{}}
 	patterns := newPatternCache()
 	for i, row := range inOrder(withoutReplaced(rows)) {
 		s.add(row, int32(i), patterns)
@@ -104,7 +105,7 @@ func (s *Set) add(row *Row, order int32, patterns *patternCache) {
 		s.report(row, invalid("agentId", "the row belongs to another agent"))
 		return
 	}
-	r := newRule(row, order, patterns)
+	r := newRule(row, order, patterns, s.users)
 	if r.broken != nil {
 		s.report(row, r.broken)
 	}
