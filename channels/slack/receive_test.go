@@ -62,12 +62,9 @@ func TestEventThatIsNotStoredIsSentAgain(t *testing.T) {
 func TestTapThatIsNotStoredShowsAsFailed(t *testing.T) {
 	s := idle(t, slackfake.Options{AckTimeout: 300 * time.Millisecond})
 	s.fake.AllowUnacked()
-	s.inbox.beforeStore(func(_ context.Context, id string) error {
-		if strings.HasPrefix(id, "action:") {
-			return errors.New("the database is down")
-		}
-		return nil
-	})
+	// Nothing is stored: the bot's own message comes back as an event, and one that
+	// is stored ends the problem.
+	s.inbox.beforeStore(func(context.Context, string) error { return errors.New("the database is down") })
 	s.run(t)
 	ann := s.fake.Person("ann")
 	mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, card())
