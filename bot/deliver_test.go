@@ -340,9 +340,8 @@ func TestTheLockSurvivesALostSession(t *testing.T) {
 			  AND finalized_at IS NOT NULL`).Scan(&sent))
 		return sent == 1
 	})
-	if n := w.locks(); n != 1 {
-		t.Errorf("%d locks are held while one card is being sent", n)
-	}
+	// The session that the second card opened takes the first card's lock as well.
+	w.poll("the lock of the card that is being sent", func() bool { return w.locks() == 1 })
 	w.decide(r, ann, true)
 	release()
 	w.see("the closed card", func() bool { m := w.find("ann", "✅ Approved"); return m != nil && len(m.card.Buttons) == 0 })
