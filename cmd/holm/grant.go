@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holm/internal/client"
+	"holm/internal/servers"
 	"holm/policy"
 )
 
@@ -49,7 +50,7 @@ func (c *cli) newGrantCommand() *cobra.Command {
 }
 
 func newGrant(server, tool string, ask bool, conditions, to []string) (row client.Policy, err error) {
-	row = client.Policy{ResourceType: policy.TypeTool, ResourceKey: toolKey(server, tool), Effect: policy.Allow}
+	row = client.Policy{ResourceType: policy.TypeTool, ResourceKey: servers.ResourceKey(server, tool), Effect: policy.Allow}
 	if tool == "" {
 		return row, usagef("--tool: the pattern is empty")
 	}
@@ -62,9 +63,6 @@ func newGrant(server, tool string, ask bool, conditions, to []string) (row clien
 	row.Grants, err = parseGrants(to)
 	return row, err
 }
-
-// toolKey is the key of a server's tools; server names have no "__".
-func toolKey(server, tool string) string { return "mcp__" + server + "__" + tool }
 
 func parseConditions(texts []string) (list []policy.Condition, err error) {
 	for _, text := range texts {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holm/internal/client"
+	"holm/internal/servers"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -36,7 +37,7 @@ func (c *cli) revoke(cmd *cobra.Command, agent, server, tool string) error {
 	if err != nil {
 		return err
 	}
-	key := toolKey(server, tool)
+	key := servers.ResourceKey(server, tool)
 	if err := removeGrants(cmd.Context(), holm, agent, key); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -95,10 +94,10 @@ func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, e
 	row := policy.Row{AgentID: call.AgentID, ResourceType: in.ResourceType, ResourceKey: in.ResourceKey, Effect: in.Effect, Note: in.Note}
 	var err error
 	if row.Grants, err = policy.ParseGrants(in.Grants); err != nil {
-		return nil, unusable(err)
+		return nil, rulestore.Invalid(err)
 	}
 	if row.Scope, err = policy.ParseScope(row.ResourceType, in.Scope); err != nil {
-		return nil, unusable(err)
+		return nil, rulestore.Invalid(err)
 	}
 	change := rulestore.Change{Row: row, KeepDefaults: in.KeepDefaults, Force: in.Force}
 	for _, t := range c.Tools(ctx) {
@@ -164,13 +163,4 @@ func read(call gateway.BuiltinCall, into any) error {
 		return fault.Invalidf("arguments: %v", err)
 	}
 	return nil
-}
-
-func unusable(err error) error {
-	var bad *policy.InvalidError
-	if errors.As(err, &bad) {
-		return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
-			Data: map[string]any{"field": bad.Field, "position": bad.Position}}
-	}
-	return err
 }

@@ -52,7 +52,7 @@ func (s *server) checkAccess(ctx context.Context, in *checkAccessInput) (*oneOf[
 	}
 	req, err := s.checkRequest(ctx, in)
 	if err != nil {
-		return nil, invalidRow(err)
+		return nil, rulestore.Invalid(err)
 	}
 	return &oneOf[policy.Explanation]{Body: rules.Explain(req)}, nil
 }

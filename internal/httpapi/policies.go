@@ -3,13 +3,11 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
-	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -65,7 +63,7 @@ func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rule
 	}
 	row, err := in.row()
 	if err != nil {
-		return nil, invalidRow(err)
+		return nil, rulestore.Invalid(err)
 	}
 	change := rulestore.Change{Row: row, KeepDefaults: in.Body.KeepDefaults, Force: in.Body.Force}
 	for _, t := range s.tools(ctx) {
@@ -97,16 +95,6 @@ func (in *setPolicyInput) row() (policy.Row, error) {
 	}
 	row.Scope, err = policy.ParseScope(row.ResourceType, in.Body.Scope)
 	return row, err
-}
-
-// invalidRow says which field of a row cannot be used, as rulestore does.
-func invalidRow(err error) error {
-	var bad *policy.InvalidError
-	if !errors.As(err, &bad) {
-		return err
-	}
-	return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
-		Data: map[string]any{"field": bad.Field, "position": bad.Position}}
 }
 
 type deletePoliciesInput struct {

@@ -64,7 +64,7 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 		row.Origin = policy.OriginAdmin
 	}
 	if err := cmp.Or(row.Validate(), unenforced(row.Scope.Approval)); err != nil {
-		return Row{}, invalid(err)
+		return Row{}, Invalid(err)
 	}
 	grants, err := json.Marshal(slices.Clone(row.Grants))
 	if err != nil {
@@ -215,7 +215,9 @@ func unenforced(a *policy.ApprovalSettings) error {
 	return &policy.InvalidError{Field: "scope.approval." + field, Message: "is not supported yet"}
 }
 
-func invalid(err error) error {
+// Invalid gives what policy refuses the form that reaches a caller: the code
+// invalid_policy, with field and position. Other errors stay as they are.
+func Invalid(err error) error {
 	var bad *policy.InvalidError
 	if errors.As(err, &bad) {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid_policy", Message: bad.Error(),
