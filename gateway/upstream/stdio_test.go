@@ -178,11 +178,7 @@ func TestFault08ListIsFreshAfterRestart(t *testing.T) {
 func waitForTool(t *testing.T, c *upstream.Client, changed <-chan struct{}, name string, want bool) {
 	t.Helper()
 	for {
-		tools, err := c.Tools(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.ContainsFunc(tools, func(tool upstream.Tool) bool { return tool.Name == name }) == want {
+		if slices.ContainsFunc(mustList(t, c), named(name)) == want {
 			return
 		}
 		select {
