@@ -33,6 +33,9 @@ func (c *condition) holds(effect Effect, k *call) bool {
 // holdsForAllow: every value that is there matches; one must be there only if
 // the condition is required.
 func (c *condition) holdsForAllow(k *call) bool {
+	if v, ok := c.ofText(k); ok {
+		return v == matches
+	}
 	t := c.judge(k)
 	if t.differs > 0 || t.unjudged > 0 || t.folded {
 		return false
@@ -44,20 +47,40 @@ func (c *condition) holdsForAllow(k *call) bool {
 // be judged is enough. So is a name that differs from the argument's only in case:
 // servers written in Go, among others, take it for the argument.
 func (c *condition) holdsAgainst(k *call) bool {
+	if v, ok := c.ofText(k); ok {
+		return v != differs
+	}
 	t := c.judge(k)
 	return t.matches > 0 || t.unjudged > 0 || t.folded
 }
 
+// ofText is the short way for most conditions and calls: one name, and text under
+// it. ok is false where judge has to look.
+func (c *condition) ofText(k *call) (v verdict, ok bool) {
+	if len(c.path) > 1 || c.literal {
+		return differs, false
+	}
+	a := k.argument(c.path[0].name)
+	text, ok := a.plainText()
+	if !ok {
+		return differs, false
+	}
+	if c.paths != nil {
+		return c.paths.matchCleaned(a.cleanText()), true
+	}
+	return c.matcher.match(text), true
+}
+
 func (c *condition) judge(k *call) tally {
 	var t tally
-	given := k.argument(c.path[0].name)
+	given := *k.argument(c.path[0].name)
 	if given.found {
-		c.enter(given.value, c.path, k, &t)
+		c.enter(given.value, c.path, &t)
 	}
 	// A name with a dot or brackets in it is written like a path: both are meant.
 	if c.literal {
 		if literal := k.argument(c.arg); literal.found {
-			c.leaf(literal.value, k, &t)
+			c.leaf(literal.value, &t)
 			given.found = true
 		}
 	}
@@ -67,34 +90,34 @@ func (c *condition) judge(k *call) tally {
 }
 
 // enter judges value, which is what path[0] names.
-func (c *condition) enter(value string, path []step, k *call, t *tally) {
+func (c *condition) enter(value string, path []step, t *tally) {
 	if path[0].each && value[0] == '[' {
-		c.elements(value, path, k, t)
+		c.elements(value, path, t)
 		return
 	}
-	c.descend(value, path[1:], k, t)
+	c.descend(value, path[1:], t)
 }
 
 // elements takes each element of an array, arrays within it included. A value
 // that is no array stands for an array of itself.
-func (c *condition) elements(array string, path []step, k *call, t *tally) {
+func (c *condition) elements(array string, path []step, t *tally) {
 	for cursor := inside(array); ; {
 		element, ok := cursor.element()
 		if !ok {
 			return
 		}
-		c.enter(element, path, k, t)
+		c.enter(element, path, t)
 	}
 }
 
-func (c *condition) descend(value string, rest []step, k *call, t *tally) {
+func (c *condition) descend(value string, rest []step, t *tally) {
 	if len(rest) == 0 {
-		c.leaf(value, k, t)
+		c.leaf(value, t)
 		return
 	}
 	switch value[0] {
 	case '{':
-		c.reach(value, rest, k, t)
+		c.reach(value, rest, t)
 	case 'n':
 		t.missing = true
 	default:
@@ -105,7 +128,7 @@ func (c *condition) descend(value string, rest []step, k *call, t *tally) {
 }
 
 // reach looks for the next name of the path in an object.
-func (c *condition) reach(object string, rest []step, k *call, t *tally) {
+func (c *condition) reach(object string, rest []step, t *tally) {
 	found := false
 	for cursor := inside(object); ; {
 		m, ok := cursor.member()
@@ -115,7 +138,7 @@ func (c *condition) reach(object string, rest []step, k *call, t *tally) {
 		}
 		if m.name == rest[0].name {
 			found = true
-			c.enter(m.value, rest, k, t)
+			c.enter(m.value, rest, t)
 		} else if strings.EqualFold(m.name, rest[0].name) {
 			t.folded = true
 		}
@@ -124,32 +147,25 @@ func (c *condition) reach(object string, rest []step, k *call, t *tally) {
 
 // leaf judges a value by its text form. An array is judged element by element;
 // an object has no text form.
-func (c *condition) leaf(value string, k *call, t *tally) {
+func (c *condition) leaf(value string, t *tally) {
 	switch value[0] {
 	case '{':
 		t.unjudged++
 	case '[':
-		c.leaves(value, k, t)
+		c.leaves(value, t)
 	case '"':
-		t.add(c.verdict(unquote(value), k))
+		t.add(c.matcher.match(unquote(value)))
 	default:
-		t.add(c.verdict(value, k))
+		t.add(c.matcher.match(value))
 	}
 }
 
-func (c *condition) verdict(text string, k *call) verdict {
-	if c.paths != nil {
-		return c.paths.matchCleaned(k.cleanPath(text))
-	}
-	return c.matcher.match(text)
-}
-
-func (c *condition) leaves(array string, k *call, t *tally) {
+func (c *condition) leaves(array string, t *tally) {
 	for cursor := inside(array); ; {
 		element, ok := cursor.element()
 		if !ok {
 			return
 		}
-		c.leaf(element, k, t)
+		c.leaf(element, t)
 	}
 }
