@@ -43,6 +43,7 @@ type Bot struct {
 	Config
 	channels map[string]Channel
 	turns    *turns
+	commands []*command
 
 	mu     sync.Mutex
 	failed map[string]error // by namespace, channels whose Run gave up
@@ -58,7 +59,7 @@ func New(c Config) (*Bot, error) {
 	case c.Agent == "":
 		return nil, errors.New("bot: Agent is required")
 	}
-	b := &Bot{Config: c, channels: map[string]Channel{}, turns: newTurns(c.Pool), failed: map[string]error{}}
+	b := &Bot{Config: c, channels: map[string]Channel{}, turns: newTurns(c.Pool), commands: table(), failed: map[string]error{}}
 	for _, ch := range c.Channels {
 		if b.channels[ch.Namespace()] != nil {
 			return nil, fmt.Errorf("bot: two channels have the namespace %q", ch.Namespace())

@@ -98,6 +98,8 @@ type Event struct {
 	Name string
 	// Direct is true when it happened in the person's own chat with the bot.
 	Direct bool
+	// Command is true when the text was typed as a command: with a slash.
+	Command bool
 	// Text is what was typed; Token is the data of a pressed button.
 	Text, Token string
 	// Message is the message whose button was pressed, or that was typed.

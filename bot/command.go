@@ -1,47 +1,85 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"holm/internal/identity"
-	"holm/policy"
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
 )
 
-// person is who typed a command: known, with roles, or a stranger.
-type person struct {
-	identity.Address
-	name  string
-	user  identity.User
-	known bool
-	roles []identity.AgentRole
+// audience says to whom a command is offered.
+type audience int
+
+const (
+	// members are all who have a role with some agent.
+	members audience = iota
+	// owners are those who own one.
+	owners
+)
+
+// command is one thing that people may type.
+type command struct {
+	name string
+	who  audience
+	// usage is what stands behind the name, empty for nothing: such a name with
+	// words behind it is the beginning of a sentence, and no command.
+	usage string
+	// help is one line.
+	help string
+	// do gives the reply, or none when it has been queued. A misuse or a
+	// fault.Error is told to the person; other errors are internal ones, and the
+	// command is then tried again.
+	do func(b *Bot, ctx context.Context, l line) (string, error)
 }
 
-// owns lists the agents whose requests the person may decide.
-func (p person) owns() []string {
-	var agents []string
-	for _, r := range p.roles {
-		if r.Role == policy.Owner {
-			agents = append(agents, r.AgentID)
-		}
-	}
-	return agents
+// shape is the command as it is typed.
+func (c *command) shape() string { return strings.TrimSpace(c.name + " " + c.usage) }
+
+// line is one typed command, taken apart.
+type line struct {
+	ch Channel
+	ev Event
+	// event is the stored event the line came with.
+	event inboxArgs
+	who   person
+	cmd   *command
+	// agent is the one named by @agent, empty for none.
+	agent string
+	// rest is what stands behind the name and the agent, words the same in parts.
+	rest  string
+	words []string
 }
+
+// misuse says what is wrong with the words of a command. The person is told,
+// with how the command is used.
+type misuse string
+
+func (m misuse) Error() string { return string(m) }
+
+func misusef(format string, args ...any) error { return misuse(fmt.Sprintf(format, args...)) }
 
 // handleText does what was typed and replies to the person: in the direct
 // chat, wherever the command was typed, so that no group reads along. An
 // internal failure is given back to be tried again, and told when it is the
 // last.
-func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, last bool) error {
-	reply, err := b.replyTo(ctx, ch, ev)
+func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, event inboxArgs, last bool) error {
+	reply, err := b.replyTo(ctx, ch, ev, event)
 	if err != nil && !last {
 		return err
 	}
 	if err != nil {
 		reply = "This could not be done. Please send it again."
+	}
+	if reply == "" {
+		return nil
 	}
 	to := Recipient{Identity: ev.Identity}
 	if ev.Direct {
@@ -55,53 +93,113 @@ func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, last bool) e
 	return err
 }
 
-func (b *Bot) replyTo(ctx context.Context, ch Channel, ev Event) (string, error) {
+func (b *Bot) replyTo(ctx context.Context, ch Channel, ev Event, event inboxArgs) (string, error) {
 	who, err := b.personOf(ctx, ch, ev)
 	if err != nil {
 		return "", err
 	}
-	return b.command(ctx, ch, ev, who)
+	return b.command(ctx, line{ch: ch, ev: ev, event: event, who: who})
 }
 
-func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error) {
-	p := person{
-		Address: identity.Address{Channel: ch.Namespace(), Identity: ev.Identity},
-		name:    oneLine(ev.Name, maxName),
+// command gives the reply to one text. Its errors are internal ones.
+func (b *Bot) command(ctx context.Context, l line) (string, error) {
+	verb, rest := firstWord(l.ev.Text)
+	slash := l.ev.Command || strings.HasPrefix(verb, "/")
+	verb = strings.ToLower(strings.TrimPrefix(verb, "/"))
+	if (verb == "start" || verb == "link") && rest != "" {
+		token, _ := firstWord(rest)
+		return b.redeem(ctx, l.ev, l.who, token)
 	}
-	var err error
-	if p.user, p.known, err = identity.FindUser(ctx, b.Pool, p.Address); err != nil || !p.known {
-		return p, err
+	if len(l.who.roles) == 0 {
+		return b.toStranger(l.who), nil
 	}
-	p.roles, err = identity.RolesOf(ctx, b.Pool, p.user.ID)
-	return p, err
+	l.cmd = b.find(cmp.Or(verb, "help"))
+	if l.cmd == nil || l.cmd.usage == "" && rest != "" && !slash {
+		return b.unknown(l.who, verb), nil
+	}
+	if word, behind := firstWord(rest); len(word) > 1 && word[0] == '@' {
+		l.agent, rest = word[1:], behind
+	}
+	l.rest, l.words = rest, strings.Fields(rest)
+	return b.obey(ctx, l)
 }
 
-// command gives the reply to one line. Its errors are internal ones: the
-// command is then tried again.
-func (b *Bot) command(ctx context.Context, ch Channel, ev Event, who person) (string, error) {
-	words := strings.Fields(ev.Text)
-	verb := "help"
-	if len(words) > 0 {
-		verb = strings.ToLower(strings.TrimPrefix(words[0], "/"))
-		words = words[1:]
+// obey does one command.
+func (b *Bot) obey(ctx context.Context, l line) (string, error) {
+	if len(l.who.agents(l.cmd.who)) == 0 {
+		return "Only an owner of an agent can do that.", nil
 	}
-	if (verb == "start" || verb == "link") && len(words) > 0 {
-		return b.redeem(ctx, ev, who, words[0])
+	reply, err := l.cmd.do(b, ctx, l)
+	if wrong, ok := errors.AsType[misuse](err); ok {
+		return fmt.Sprintf("%s\nUsage: %s", wrong, l.cmd.shape()), nil
 	}
-	if len(who.roles) == 0 {
-		return b.toStranger(who), nil
+	if f, ok := fault.As(err); ok && told[f.Kind] {
+		return sentence(f.Message), nil
 	}
-	switch verb {
-	case "link":
-		return "Send: link TOKEN, with the token of an invitation.", nil
-	case "start":
-		return b.start(ctx, who)
-	case "whoami":
-		return whoami(who), nil
-	case "pending", "approve", "reject":
-		return b.ownerCommand(ctx, ch, who, verb, words)
+	return reply, err
+}
+
+// told are the failures that a person can do something about.
+var told = map[fault.Kind]bool{
+	fault.Invalid: true, fault.NotFound: true, fault.Forbidden: true, fault.Conflict: true, fault.Gone: true,
+}
+
+// firstWord parts a text at its first white space.
+func firstWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	at := strings.IndexAny(text, " \t\r\n")
+	if at < 0 {
+		return text, ""
 	}
-	return b.help(who), nil
+	return text[:at], strings.TrimSpace(text[at:])
+}
+
+// oneAgent is the agent that a command is about: the one named, else the
+// agent of the channels, else the only one; never a guess among several.
+func (b *Bot) oneAgent(l line) (string, error) {
+	agents := l.who.agents(l.cmd.who)
+	switch {
+	case l.agent != "" && slices.Contains(agents, l.agent):
+		return l.agent, nil
+	case l.agent != "" && l.cmd.who == owners:
+		return "", misusef("You are no owner of an agent %s.", oneLine(l.agent, maxName))
+	case l.agent != "":
+		return "", misusef("You are no member of an agent %s.", oneLine(l.agent, maxName))
+	case slices.Contains(agents, b.Agent):
+		return b.Agent, nil
+	case len(agents) == 1:
+		return agents[0], nil
+	}
+	return "", misusef("Which agent? Send: %s @%s …", l.cmd.name, agents[0])
+}
+
+// once makes what a command changes and its reply one transaction with the
+// note that its event was handled: an event that is handled again, after a
+// crash or beside another process, changes nothing and says nothing more.
+func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (reply string, err error)) (string, error) {
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE inbox
+			SET handled_at = now()
+			WHERE channel = $1
+			  AND event_id = $2
+			  AND handled_at IS NULL`, l.event.Channel, l.event.EventID)
+		if err != nil {
+			return fmt.Errorf("mark event handled: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return nil
+		}
+		reply, err := do(tx)
+		if err != nil || reply == "" {
+			return err
+		}
+		return b.queue(ctx, tx, noticeArgs{Channel: l.event.Channel, Identity: l.ev.Identity, Text: reply})
+	})
+	if err == nil {
+		b.Hub.Publish(audit.QueuedKey)
+	}
+	return "", err
 }
 
 // toStranger says what somebody without a role may know.
@@ -109,25 +207,11 @@ func (b *Bot) toStranger(who person) string {
 	return fmt.Sprintf("This bot is private. An owner of agent %s can invite you. You are %s.", b.Agent, VisibleLine(who.String()))
 }
 
-func whoami(who person) string {
-	lines := []string{fmt.Sprintf("You are %s (%s).", oneLine(who.user.Name, maxName), VisibleLine(who.String()))}
-	for _, r := range who.roles {
-		lines = append(lines, fmt.Sprintf("You are %s of agent %s.", r.Role, r.AgentID))
+// unknown answers a text that is no command.
+func (b *Bot) unknown(who person, verb string) string {
+	text := fmt.Sprintf("There is no command %s.", quoted(verb))
+	if near := b.nearest(verb, who); near != nil {
+		text += fmt.Sprintf(" Did you mean: %s?", near.shape())
 	}
-	return strings.Join(lines, "\n")
-}
-
-func (b *Bot) help(who person) string {
-	lines := []string{"whoami: who you are here", "link TOKEN: accept an invitation", "help: this text"}
-	if len(who.owns()) > 0 {
-		lines = slices.Concat([]string{
-			"pending: what waits for a decision",
-			"approve N: allow one call; approve N hour: allow it for a time; approve N always: allow it for good (approve N always these: with these arguments alone)",
-			"reject N REASON: refuse; the reason is passed on",
-		}, lines)
-	}
-	if b.PublicURL != "" {
-		lines = append(lines, "This is the bot of the Holm at "+b.PublicURL)
-	}
-	return strings.Join(lines, "\n")
+	return text + " Send help for what there is."
 }

@@ -87,12 +87,14 @@ func TestOwnersDecideInWords(t *testing.T) {
 		extent     approvals.Extent
 		reply      string
 	}{
-		"approve 1":              {approvals.Approved, policy.Single, "", "Approved once"},
-		"Approve #1 once":        {approvals.Approved, policy.Single, "", "Approved once"},
-		"/approve main#1 hour":   {approvals.Approved, policy.Once, "", "Approved for 60 min"},
-		"approve 1 always":       {approvals.Approved, policy.Persistent, approvals.WholeTool, "any arguments"},
-		"approve 1 always these": {approvals.Approved, policy.Persistent, approvals.TheseArguments, "these arguments"},
-		"reject 1 wrong repo":    {approvals.Rejected, "", "", "Rejected"},
+		"approve 1":                   {approvals.Approved, policy.Single, "", "Approved once"},
+		"Approve #1 once":             {approvals.Approved, policy.Single, "", "Approved once"},
+		"/approve main#1 hour":        {approvals.Approved, policy.Once, "", "Approved for 60 min"},
+		"approve 1 single fine by me": {approvals.Approved, policy.Single, "", "Approved once"},
+		"approve @main 1 single":      {approvals.Approved, policy.Single, "", "Approved once"},
+		"approve 1 always":            {approvals.Approved, policy.Persistent, approvals.WholeTool, "any arguments"},
+		"approve 1 always these":      {approvals.Approved, policy.Persistent, approvals.TheseArguments, "these arguments"},
+		"reject 1 wrong repo":         {approvals.Rejected, "", "", "Rejected"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			w := newWorld(t)
@@ -131,6 +133,15 @@ func TestWordsThatDecideNothing(t *testing.T) {
 		"approved 1":                   "approve N",
 		"reject":                       "Which one?",
 		"link":                         "Send: link TOKEN",
+		"aprove 1":                     "Did you mean: approve N",
+		"zzzzzzzz":                     "no command “zzzzzzzz”",
+		"approve @other 1":             "no request #1",
+		"pending @other":               "no owner of an agent other",
+		"help reject":                  "the reason is passed on",
+		"help rejct":                   "Did you mean: reject",
+		"status":                       "Usage: status N",
+		"status 2":                     "no request #2",
+		"status 1":                     "Waits for an owner until",
 	} {
 		contains(t, w.says("ann", line), reply)
 	}

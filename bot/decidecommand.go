@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,65 +15,74 @@ import (
 // maxPending is how many requests of an agent are listed.
 const maxPending = 50
 
-// ownerCommand works the commands by which owners decide in words.
-func (b *Bot) ownerCommand(ctx context.Context, ch Channel, who person, verb string, words []string) (string, error) {
-	switch {
-	case len(who.owns()) == 0:
-		return "Only an owner of an agent can do that.", nil
-	case verb == "pending":
-		return b.pending(ctx, who)
-	case len(words) == 0:
-		return fmt.Sprintf("Which one? Send: %s N, with the number of a request.", verb), nil
+func (b *Bot) approve(ctx context.Context, l line) (string, error) {
+	d := approvals.Decision{Approve: true, Resolution: policy.Single, Extent: approvals.WholeTool}
+	if len(l.words) > 1 {
+		words, err := readHow(&d, l.words[1:])
+		if err != nil {
+			return "", err
+		}
+		d.Reason = strings.Join(words, " ")
 	}
-	d, problem := decisionOf(verb, words[1:])
-	if problem != "" {
-		return problem, nil
-	}
-	r, problem, err := b.named(ctx, who, words[0])
-	if err != nil || problem != "" {
-		return problem, err
-	}
-	d.AgentID, d.RequestID, d.Actor = r.AgentID, r.ID, actor(ch, who.user)
-	return b.decide(ctx, d)
+	return b.decideNamed(ctx, l, d)
 }
 
-// decisionOf reads what stands behind the number. Without a word an approval
-// is the smallest there is: this one call.
-func decisionOf(verb string, words []string) (d approvals.Decision, problem string) {
-	if verb == "reject" {
-		return approvals.Decision{Reason: strings.Join(words, " ")}, ""
-	}
-	d = approvals.Decision{Approve: true, Resolution: policy.Single, Extent: approvals.WholeTool}
-	switch strings.ToLower(strings.Join(words, " ")) {
-	case "", "once":
+// readHow reads how far an approval goes, and gives the words behind. Without
+// a word it is the smallest there is, this one call; a reason alone might be a
+// word that was meant for more.
+func readHow(d *approvals.Decision, words []string) ([]string, error) {
+	switch strings.ToLower(words[0]) {
+	case "single", "once":
 	case "hour":
 		d.Resolution = policy.Once
 	case "always":
 		d.Resolution = policy.Persistent
-	case "always these":
-		d.Resolution, d.Extent = policy.Persistent, approvals.TheseArguments
+		if len(words) > 1 && strings.EqualFold(words[1], "these") {
+			d.Extent, words = approvals.TheseArguments, words[1:]
+		}
 	default:
-		return d, "Approve how? Send: approve N, approve N hour, approve N always, or approve N always these."
+		return nil, misuse("Approve how? Say single, hour, always or always these; a reason may follow.")
 	}
-	return d, ""
+	return words[1:], nil
 }
 
-// named finds the request that a person means by "7", "#7" or "agent#7" among
-// those they own. A number that several agents have means the open one; where
-// several are open the person is asked, never guessed for.
-func (b *Bot) named(ctx context.Context, who person, word string) (r approvals.Request, problem string, err error) {
-	agents, number, ok := candidates(who, word)
+func (b *Bot) reject(ctx context.Context, l line) (string, error) {
+	var d approvals.Decision
+	if len(l.words) > 1 {
+		d.Reason = strings.Join(l.words[1:], " ")
+	}
+	return b.decideNamed(ctx, l, d)
+}
+
+// decideNamed puts a decision on the request whose number was typed.
+func (b *Bot) decideNamed(ctx context.Context, l line, d approvals.Decision) (string, error) {
+	r, err := b.named(ctx, l, func(approvals.Request) bool { return true })
+	if err != nil {
+		return "", err
+	}
+	d.AgentID, d.RequestID, d.Actor = r.AgentID, r.ID, actor(l.ch, l.who.user)
+	return b.decide(ctx, d)
+}
+
+// named finds the request that a person means by "7", "#7", "agent#7" or
+// "@agent 7" among those they may see. A number that several agents have means
+// the open one; where several are open the person is asked, never guessed for.
+func (b *Bot) named(ctx context.Context, l line, visible func(approvals.Request) bool) (r approvals.Request, err error) {
+	if len(l.words) == 0 {
+		return r, misuse("Which one? Name the number of a request.")
+	}
+	agents, number, ok := candidates(l)
 	if !ok {
-		return r, "That is not the number of a request. Send pending to see what waits.", nil
+		return r, misuse("That is not the number of a request. Send pending or requests to see the numbers.")
 	}
 	var found, open []approvals.Request
 	for _, agentID := range agents {
 		r, err := approvals.GetShort(ctx, b.Pool, agentID, number)
-		if isKnown(err, fault.NotFound) {
+		if isKnown(err, fault.NotFound) || err == nil && !visible(r) {
 			continue
 		}
 		if err != nil {
-			return r, "", err
+			return r, err
 		}
 		found = append(found, r)
 		if r.Status == approvals.Pending {
@@ -81,44 +91,53 @@ func (b *Bot) named(ctx context.Context, who person, word string) (r approvals.R
 	}
 	switch {
 	case len(open) == 1:
-		return open[0], "", nil
+		return open[0], nil
 	case len(found) == 1:
-		return found[0], "", nil
+		return found[0], nil
 	case len(found) == 0:
-		return r, fmt.Sprintf("There is no request #%d.", number), nil
+		return r, fault.NotFoundf("there is no request #%d", number)
 	}
-	return r, fmt.Sprintf("Several of your agents have a request #%d. Name the agent: %s#%d.", number, found[0].AgentID, number), nil
+	return r, fault.Invalidf("Several of your agents have a request #%d. Name the agent: %s#%d", number, found[0].AgentID, number)
 }
 
 // candidates are the agents that may have the request, and its number.
-func candidates(who person, word string) (agents []string, number int, ok bool) {
-	agent, digits, named := strings.Cut(word, "#")
+func candidates(l line) (agents []string, number int, ok bool) {
+	agent, digits, named := strings.Cut(l.words[0], "#")
 	if !named {
-		agent, digits = "", word
+		agent, digits = "", l.words[0]
+	}
+	if agent == "" {
+		agent = l.agent
 	}
 	number, err := strconv.Atoi(digits)
 	if err != nil || number <= 0 || number > 1<<31-1 {
 		return nil, 0, false
 	}
-	for _, owned := range who.owns() {
-		if agent == "" || agent == owned {
-			agents = append(agents, owned)
-		}
+	all := l.who.agents(l.cmd.who)
+	if agent == "" {
+		return all, number, true
+	}
+	if slices.Contains(all, agent) {
+		agents = []string{agent}
 	}
 	return agents, number, true
 }
 
 // pending lists the open requests of the person's agents.
-func (b *Bot) pending(ctx context.Context, who person) (string, error) {
+func (b *Bot) pending(ctx context.Context, l line) (string, error) {
+	agents, err := b.someAgents(l)
+	if err != nil {
+		return "", err
+	}
 	var lines []string
-	for _, agentID := range who.owns() {
+	for _, agentID := range agents {
 		open, err := approvals.List(ctx, b.Pool, agentID, approvals.Filter{Status: approvals.Pending, Limit: maxPending})
 		if err != nil {
 			return "", err
 		}
 		for _, r := range open {
 			lines = append(lines, fmt.Sprintf("%s · %s · from %s · until %s",
-				numberFor(who, r), oneLine(r.ResourceKey, maxName), requester(r), clock(r.ExpiresAt)))
+				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), clock(r.ExpiresAt)))
 		}
 		if len(open) == maxPending {
 			lines = append(lines, "There may be more; these are the newest.")
@@ -130,10 +149,10 @@ func (b *Bot) pending(ctx context.Context, who person) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// numberFor is how a person names a request: with its agent, if they own
-// several.
-func numberFor(who person, r approvals.Request) string {
-	if len(who.owns()) > 1 {
+// numberFor is how a person names a request: with its agent, if the command
+// could mean several.
+func numberFor(l line, r approvals.Request) string {
+	if len(l.who.agents(l.cmd.who)) > 1 {
 		return fmt.Sprintf("%s#%d", r.AgentID, r.ShortID)
 	}
 	return fmt.Sprintf("#%d", r.ShortID)

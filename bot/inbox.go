@@ -91,7 +91,7 @@ func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error
 		return err
 	}
 	last := job.Attempt >= job.MaxAttempts
-	if err := w.bot.handlePayload(ctx, job.Args.Channel, payload, last); err != nil {
+	if err := w.bot.handlePayload(ctx, job.Args, payload, last); err != nil {
 		if !last {
 			return err
 		}
@@ -131,7 +131,8 @@ func (b *Bot) markHandled(ctx context.Context, a inboxArgs) error {
 
 // handlePayload decodes and handles one event; last tells that there will be
 // no further attempt.
-func (b *Bot) handlePayload(ctx context.Context, namespace string, payload json.RawMessage, last bool) error {
+func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.RawMessage, last bool) error {
+	namespace := event.Channel
 	ch := b.channels[namespace]
 	if ch == nil {
 		return fmt.Errorf("channel %s is not connected", namespace)
@@ -147,7 +148,7 @@ func (b *Bot) handlePayload(ctx context.Context, namespace string, payload json.
 	case Tap:
 		return b.handleTap(ctx, ch, ev, last)
 	case Text:
-		return b.handleText(ctx, ch, ev, last)
+		return b.handleText(ctx, ch, ev, event, last)
 	}
 	return fmt.Errorf("event of unknown kind %q", ev.Kind)
 }

@@ -48,13 +48,3 @@ func greeting(m identity.Membership) string {
 	}
 	return fmt.Sprintf("You are now owner of agent %s. When one of its calls needs approval, I ask you here. Send help for what you can do.", m.AgentID)
 }
-
-// start greets a person who opened the chat anew, and sends what could not be
-// sent while it was closed.
-func (b *Bot) start(ctx context.Context, who person) (string, error) {
-	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.deliverAgain(ctx, tx, who.Address) })
-	if err != nil {
-		return "", err
-	}
-	return whoami(who) + "\n\n" + b.help(who), nil
-}

@@ -134,7 +134,7 @@ func (c command) event() (bot.Event, bool, error) {
 	if c.UserID == "" || c.ChannelID == "" {
 		return bot.Event{}, false, errors.New("it lacks the user or the channel")
 	}
-	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Direct: true}
+	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Command: true, Direct: true}
 	return withActor(ev, c.TeamID, c.UserID, c.ChannelID)
 }
 

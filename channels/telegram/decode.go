@@ -99,6 +99,7 @@ func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {
 		return bot.Event{}, false, err
 	}
 	ev := m.From.event(bot.Text)
+	ev.Command = commandForm.MatchString(strings.TrimSpace(m.Text))
 	ev.Text, ev.Message, ev.Direct = text, refOf(m.Chat.ID, m.ID), m.Chat.isDirect(m.From)
 	return ev, true, nil
 }

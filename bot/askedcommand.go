@@ -1,0 +1,85 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"holm/approvals"
+	"holm/policy"
+)
+
+// maxRequests is how many requests of an agent a requester is shown.
+const maxRequests = 10
+
+// requests lists what the person has asked for.
+func (b *Bot) requests(ctx context.Context, l line) (string, error) {
+	agents, err := b.someAgents(l)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, agentID := range agents {
+		own, err := approvals.List(ctx, b.Pool, agentID, approvals.Filter{RequesterID: l.who.user.ID, Limit: maxRequests})
+		if err != nil {
+			return "", err
+		}
+		for _, r := range own {
+			lines = append(lines, fmt.Sprintf("%s · %s · %s", numberFor(l, r), oneLine(r.ResourceKey, maxName), standing(r)))
+		}
+	}
+	if len(lines) == 0 {
+		return "You have asked for nothing.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// status tells how one request stands, to its requester and to owners.
+func (b *Bot) status(ctx context.Context, l line) (string, error) {
+	r, err := b.named(ctx, l, func(r approvals.Request) bool {
+		return r.RequesterID == l.who.user.ID || slices.Contains(l.who.owns(), r.AgentID)
+	})
+	if err != nil {
+		return "", err
+	}
+	lines := []string{fmt.Sprintf("Request %s: %s, from %s.", numberFor(l, r), oneLine(r.ResourceKey, maxKey), requester(r))}
+	if r.Status == approvals.Pending {
+		lines = append(lines, sentence(standing(r)), "Why: "+oneLine(r.RuleText, maxText))
+	} else {
+		lines = append(lines, closedNotes(r)...)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// standing is where a request is, in a clause.
+func standing(r approvals.Request) string {
+	switch {
+	case r.Status == approvals.Pending:
+		return "waits for an owner until " + clock(r.ExpiresAt)
+	case r.Outcome != nil:
+		return strings.TrimSuffix(strings.ToLower(outcome(r)[:1])+outcome(r)[1:], ".")
+	case r.Executing():
+		return "running since " + clock(*r.ClaimedAt)
+	}
+	return ending(r)
+}
+
+// someAgents are those that a listing is about: the one named, or all.
+func (b *Bot) someAgents(l line) ([]string, error) {
+	if l.agent == "" {
+		return l.who.agents(l.cmd.who), nil
+	}
+	one, err := b.oneAgent(l)
+	return []string{one}, err
+}
+
+// roleOf is the person's role with an agent.
+func (p person) roleOf(agentID string) policy.Role {
+	for _, r := range p.roles {
+		if r.AgentID == agentID {
+			return r.Role
+		}
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package bot
+
+import (
+	"context"
+
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// person is who typed a command: known, with roles, or a stranger.
+type person struct {
+	identity.Address
+	name  string
+	user  identity.User
+	known bool
+	roles []identity.AgentRole
+}
+
+func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error) {
+	p := person{
+		Address: identity.Address{Channel: ch.Namespace(), Identity: ev.Identity},
+		name:    oneLine(ev.Name, maxName),
+	}
+	var err error
+	if p.user, p.known, err = identity.FindUser(ctx, b.Pool, p.Address); err != nil || !p.known {
+		return p, err
+	}
+	p.roles, err = identity.RolesOf(ctx, b.Pool, p.user.ID)
+	return p, err
+}
+
+// agents lists the agents to which the person is what an audience asks for.
+func (p person) agents(of audience) []string {
+	var agents []string
+	for _, r := range p.roles {
+		if of == members || r.Role == policy.Owner {
+			agents = append(agents, r.AgentID)
+		}
+	}
+	return agents
+}
+
+// owns lists the agents whose requests the person may decide.
+func (p person) owns() []string { return p.agents(owners) }
