@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -129,6 +130,20 @@ func (b *Bot) Health() map[string]Health {
 		all[namespace] = h
 	}
 	return all
+}
+
+// Webhooks are the addresses that platforms call, by path. Only channels that
+// can be called have one.
+func (b *Bot) Webhooks() map[string]http.Handler {
+	handlers := map[string]http.Handler{}
+	for namespace, ch := range b.channels {
+		if hook, ok := ch.(Webhook); ok {
+			handlers[WebhookPath(b.Agent, namespace)] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				hook.ServeWebhook(w, r, b)
+			})
+		}
+	}
+	return handlers
 }
 
 // Link is how a person redeems an invitation on one channel: an address to

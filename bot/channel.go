@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -60,6 +61,19 @@ type Linker interface {
 // FileSender is a capability: the channel can send a file to a direct chat.
 type FileSender interface {
 	SendFile(ctx context.Context, to Recipient, name string, data []byte, caption string) error
+}
+
+// Webhook is a capability: the platform calls the channel over HTTP, at
+// WebhookPath below the public address, on whichever process answers.
+type Webhook interface {
+	// ServeWebhook answers one call. It proves first that the platform made it,
+	// stores what came in in, and confirms nothing before that is committed.
+	ServeWebhook(w http.ResponseWriter, r *http.Request, in Inbox)
+}
+
+// WebhookPath is where the platform of a namespace calls for an agent.
+func WebhookPath(agentID, namespace string) string {
+	return "/api/agents/" + agentID + "/channels/" + namespace + "/webhook"
 }
 
 // Recipient is a person on a platform.

@@ -21,8 +21,11 @@ type Config struct {
 	TelegramToken string
 	// TelegramAPIURL is the Bot API server; empty for Telegram's own.
 	TelegramAPIURL string
-	// SlackBotToken (xoxb-…) and SlackAppToken (xapp-…) belong together.
+	// SlackBotToken (xoxb-…) belongs with SlackAppToken (xapp-…) or, where Slack
+	// calls by HTTP, with SlackEvents and SlackSigningSecret.
 	SlackBotToken, SlackAppToken string
+	SlackEvents                  bool
+	SlackSigningSecret           string
 	// SlackAPIURL is the base of Slack's Web API; empty for Slack's own.
 	SlackAPIURL string
 	// Log gets connection trouble; default slog.Default().
@@ -64,11 +67,12 @@ func openTelegram(c Config) (bot.Channel, error) {
 }
 
 func openSlack(c Config) (bot.Channel, error) {
-	if c.SlackBotToken == "" && c.SlackAppToken == "" {
+	if c.SlackBotToken == "" && c.SlackAppToken == "" && c.SlackSigningSecret == "" {
 		return nil, nil
 	}
 	return made(slack.New(slack.Config{
-		BotToken: c.SlackBotToken, AppToken: c.SlackAppToken, APIURL: c.SlackAPIURL, Logger: c.Log,
+		BotToken: c.SlackBotToken, AppToken: c.SlackAppToken, Events: c.SlackEvents, SigningSecret: c.SlackSigningSecret,
+		APIURL: c.SlackAPIURL, Logger: c.Log,
 	}))
 }
 

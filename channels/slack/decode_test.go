@@ -180,6 +180,7 @@ func TestConfigIsChecked(t *testing.T) {
 	bad := map[string]slack.Config{
 		"no bot token": {AppToken: "xapp-1"},
 		"no app token": {BotToken: "xoxb-1"},
+		"no secret":    {BotToken: "xoxb-1", AppToken: "xapp-1", Events: true},
 		"swapped":      {BotToken: "xapp-1-secret", AppToken: "xoxb-1-secret"},
 		"two bots":     {BotToken: "xoxb-1", AppToken: "xoxb-1-secret"},
 		"odd address":  {BotToken: "xoxb-1", AppToken: "xapp-1", APIURL: "slack.com/api"},
@@ -187,7 +188,7 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, cfg := range bad {
 		cfg.Logger = slog.Default()
 		_, err := slack.New(cfg)
-		if !errors.Is(err, bot.ErrSetup) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, bot.ErrSetup) || strings.Contains(err.Error(), "-secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,8 +11,9 @@ import (
 
 // envelope is one thing Slack delivered, as the inbox keeps it.
 type envelope struct {
-	envelopeID string
+	envelopeID string // of Socket Mode alone
 	id         string
+	kind       string
 	payload    json.RawMessage
 }
 
@@ -36,11 +37,18 @@ func envelopeOf(ev socketmode.Event) (envelope, bool) {
 	if req == nil || req.EnvelopeID == "" || len(req.Payload) == 0 {
 		return envelope{}, false
 	}
-	payload, err := json.Marshal(kept{Type: req.Type, Payload: withoutSecrets(req.Payload)})
+	e, ok := seal(req.Type, req.Payload)
+	e.envelopeID = req.EnvelopeID
+	return e, ok
+}
+
+// seal is what the inbox keeps of a payload; ok is false when it is not JSON.
+func seal(kind string, payload json.RawMessage) (envelope, bool) {
+	stored, err := json.Marshal(kept{Type: kind, Payload: withoutSecrets(payload)})
 	if err != nil {
 		return envelope{}, false
 	}
-	return envelope{envelopeID: req.EnvelopeID, id: eventID(req.Type, req.Payload), payload: payload}, true
+	return envelope{id: eventID(kind, payload), kind: kind, payload: stored}, true
 }
 
 // withoutSecrets leaves out the old verification token and the address that

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -85,7 +87,7 @@ func (in *inbox) events(t *testing.T, c *slack.Channel) []bot.Event {
 // wait waits until n events concern somebody.
 func (in *inbox) wait(t *testing.T, c *slack.Channel, n int) []bot.Event {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		if events := in.events(t, c); len(events) >= n {
 			return events
@@ -104,6 +106,7 @@ type setup struct {
 	fake  *slackfake.Server
 	inbox *inbox
 	logs  *buffer
+	url   string // where Slack calls, of one that is called
 }
 
 type buffer struct {
@@ -128,6 +131,26 @@ func connected(t *testing.T, opts slackfake.Options) *setup {
 	t.Helper()
 	s := idle(t, opts)
 	s.run(t)
+	return s
+}
+
+// called is a setup whose channel Slack calls by HTTP.
+func called(t *testing.T, opts slackfake.Options) *setup {
+	t.Helper()
+	s := idle(t, opts)
+	app := s.fake.App(0)
+	c, err := slack.New(slack.Config{
+		BotToken: app.BotToken, Events: true, SigningSecret: app.SigningSecret, APIURL: s.fake.APIURL(),
+		Logger: slog.New(slog.NewTextHandler(s.logs, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Channel = c
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.ServeWebhook(w, r, s.inbox) }))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	s.fake.CallAt(0, server.URL)
 	return s
 }
 
@@ -171,7 +194,7 @@ func end(t *testing.T, ended <-chan error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("Run did not end")
 		return nil
 	}

@@ -13,22 +13,25 @@ const silence = 45 * time.Second
 
 // link is what is known of the connection to Slack.
 type link struct {
-	mu        sync.Mutex
-	account   string
-	up        bool
-	heard     time.Time
+	mu      sync.Mutex
+	account string
+	up      bool
+	heard   time.Time
+	// steady is a link that nobody pings: Slack calls when there is something.
+	steady    bool
 	lastEvent time.Time
 	problem   string
 }
 
-// Health is connected while the socket said hello and is heard since.
+// Health is connected while the socket said hello and is heard since, or, where
+// Slack calls by HTTP, while the token works.
 func (c *Channel) Health() bot.Health { return c.link.health(time.Now()) }
 
 func (l *link) health(now time.Time) bot.Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bot.Health{
-		Connected: l.up && now.Sub(l.heard) < silence,
+		Connected: l.up && (l.steady || now.Sub(l.heard) < silence),
 		Account:   l.account,
 		LastEvent: l.lastEvent,
 		Error:     l.problem,
@@ -44,7 +47,10 @@ func (l *link) known(account string) {
 func (l *link) hello() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.up, l.problem, l.heard, l.lastEvent = true, "", time.Now(), time.Now()
+	l.up, l.problem, l.heard = true, "", time.Now()
+	if !l.steady {
+		l.lastEvent = l.heard
+	}
 }
 
 // alive notes that bytes arrived, a ping at least.

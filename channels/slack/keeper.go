@@ -31,9 +31,10 @@ func newKeeper(ctx context.Context, c *Channel, in bot.Inbox) *keeper {
 	return &keeper{ctx: ctx, channel: c, inbox: in, slots: make(chan struct{}, storing)}
 }
 
-// keep stores e and calls then once that is committed. It waits only while
-// too many stores are under way.
-func (k *keeper) keep(e envelope, then func()) {
+// keep stores e and acknowledges it once that is committed. What could not be
+// stored is answered by an apology, where there is one, or not at all. It waits
+// only while too many stores are under way.
+func (k *keeper) keep(e envelope, ack func(payload any)) {
 	select {
 	case k.slots <- struct{}{}:
 	case <-k.ctx.Done():
@@ -41,22 +42,26 @@ func (k *keeper) keep(e envelope, then func()) {
 	}
 	k.stores.Go(func() {
 		defer func() { <-k.slots }()
-		if err := k.store(e); err != nil {
-			k.refused(e, err)
+		err := k.store(e)
+		if err == nil {
+			k.channel.link.recovered()
+			ack(nil)
 			return
 		}
-		k.channel.link.recovered()
-		then()
+		if k.ctx.Err() != nil { // the end of Run
+			return
+		}
+		k.channel.notStored(e, err)
+		if apology := apologyFor(e.kind, e.payload); apology != nil {
+			ack(apology)
+		}
 	})
 }
 
-// refused reports a store that failed, unless it was the end of Run.
-func (k *keeper) refused(e envelope, err error) {
-	if k.ctx.Err() != nil {
-		return
-	}
-	k.channel.link.failed(errors.New("an event could not be stored"))
-	k.channel.log.Error("slack event not stored, so not acknowledged", "event_id", e.id, "error", err)
+// notStored reports a store that failed.
+func (c *Channel) notStored(e envelope, err error) {
+	c.link.failed(errors.New("an event could not be stored"))
+	c.log.Error("slack event not stored, so not acknowledged", "event_id", e.id, "error", err)
 }
 
 func (k *keeper) store(e envelope) error {

@@ -19,16 +19,22 @@ const (
 )
 
 // Run keeps one socket open until ctx ends and stores all it brings. A socket
-// that ends is replaced, after a wait that grows to 30 s while Slack fails. It
-// returns an error only when Slack refuses a token or a scope (bot.ErrSetup).
+// that ends is replaced, after a wait that grows to 30 s while Slack fails.
+// Where Slack calls by HTTP, Run asks from time to time whether the token still
+// works. It returns an error only when Slack refuses a token or a scope
+// (bot.ErrSetup).
 func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 	defer c.http.CloseIdleConnections()
 	k := newKeeper(ctx, c, in)
 	defer k.wait()
+	stay := func() error { return c.connect(ctx, k) }
+	if c.events {
+		stay = func() error { return c.watch(ctx) }
+	}
 	failures := 0
 	for {
 		began := time.Now()
-		err := c.connect(ctx, k)
+		err := stay()
 		if ctx.Err() != nil {
 			c.link.down(nil)
 			return nil
@@ -69,4 +75,21 @@ func (c *Channel) connect(ctx context.Context, k *keeper) error {
 		return err
 	}
 	return newSession(c, k).serve(ctx)
+}
+
+// lookEvery is how often a channel without a socket asks whether its token
+// still works.
+const lookEvery = 5 * time.Minute
+
+// watch asks Slack who the token belongs to until that fails or ctx ends.
+func (c *Channel) watch(ctx context.Context) error {
+	for {
+		if _, err := c.authenticate(ctx); err != nil {
+			return err
+		}
+		c.link.hello()
+		if err := pause(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
 }

@@ -124,5 +124,5 @@ func (s *session) receive(socket context.Context, ev socketmode.Event) {
 		return
 	}
 	s.channel.link.delivered()
-	s.keeper.keep(e, func() { _ = s.client.AckCtx(socket, e.envelopeID, nil) })
+	s.keeper.keep(e, func(payload any) { _ = s.client.AckCtx(socket, e.envelopeID, payload) })
 }

@@ -1,5 +1,5 @@
 // Package slack is Holm's connection to one Slack workspace: it receives
-// through Socket Mode, lays cards out as Block Kit messages in direct messages
+// through Socket Mode or signed HTTP, lays cards out as Block Kit messages in direct messages
 // and turns Slack's payloads into events. What a card says, what a tap means
 // and who may decide belong to package bot and inward of it.
 package slack
@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,13 +32,18 @@ const (
 	remembered = 4096
 )
 
-// Config is what one Slack app needs. Both tokens are required.
+// Config is what one Slack app needs: the bot token, and the app-level token
+// or, when Slack calls by HTTP, the signing secret.
 type Config struct {
-	// BotToken ("xoxb-…") sends messages; it needs the scopes chat:write,
-	// im:write, im:history, app_mentions:read and commands.
+	// BotToken ("xoxb-…") sends messages; its scopes are those of
+	// docs/slack-manifest.yaml.
 	BotToken string
 	// AppToken ("xapp-…") opens the socket; it needs connections:write.
 	AppToken string
+	// Events makes Slack call by HTTP (see ServeWebhook) in place of a socket.
+	Events bool
+	// SigningSecret proves that calls are Slack's; needed with Events.
+	SigningSecret string
 	// APIURL is the base of the Web API, https://slack.com/api/ when empty. A
 	// missing slash at its end is added.
 	APIURL string
@@ -54,6 +60,8 @@ type Channel struct {
 	api       *slackgo.Client
 	http      *http.Client
 	log       *slog.Logger
+	events    bool
+	signing   string
 	secrets   []string
 	direct    *recent[string]
 	pacers    *recent[*rate.Limiter]
@@ -65,6 +73,7 @@ type Channel struct {
 var (
 	_ bot.Channel = (*Channel)(nil)
 	_ bot.Linker  = (*Channel)(nil)
+	_ bot.Webhook = (*Channel)(nil)
 )
 
 // New checks cfg and returns the channel; it does no I/O. Tokens that are
@@ -84,10 +93,13 @@ func New(cfg Config) (*Channel, error) {
 			slackgo.OptionHTTPClient(client)),
 		http:      client,
 		log:       cmp.Or(cfg.Logger, slog.Default()),
-		secrets:   []string{cfg.BotToken, cfg.AppToken},
+		events:    cfg.Events,
+		signing:   cfg.SigningSecret,
+		secrets:   slices.DeleteFunc([]string{cfg.BotToken, cfg.AppToken, cfg.SigningSecret}, func(s string) bool { return s == "" }),
 		direct:    newRecent[string](remembered),
 		pacers:    newRecent[*rate.Limiter](remembered),
 		pingLimit: pingLimit,
+		link:      link{steady: cfg.Events},
 	}, nil
 }
 
@@ -95,11 +107,13 @@ func (cfg Config) check() error {
 	switch {
 	case cfg.BotToken == "":
 		return errors.New("the bot token is missing")
-	case cfg.AppToken == "":
-		return errors.New("the app-level token is missing")
 	case strings.HasPrefix(cfg.BotToken, "xapp-"):
 		return errors.New("the bot token is an app-level token (xapp-)")
-	case !strings.HasPrefix(cfg.AppToken, "xapp-"):
+	case cfg.Events && cfg.SigningSecret == "":
+		return errors.New("the signing secret is missing")
+	case !cfg.Events && cfg.AppToken == "":
+		return errors.New("the app-level token is missing")
+	case !cfg.Events && !strings.HasPrefix(cfg.AppToken, "xapp-"):
 		return errors.New("the app-level token does not begin with xapp-")
 	}
 	u, err := url.Parse(baseURL(cfg.APIURL))

@@ -170,6 +170,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	connections, err := channels.Open(channels.Config{
 		TelegramToken: a.settings.Telegram.Token, TelegramAPIURL: a.settings.Telegram.APIURL,
 		SlackBotToken: a.settings.Slack.BotToken, SlackAppToken: a.settings.Slack.AppToken, SlackAPIURL: a.settings.Slack.APIURL,
+		SlackEvents: a.settings.Slack.Mode == settings.SlackEvents, SlackSigningSecret: a.settings.Slack.SigningSecret,
 		Log:  a.log,
 		Lock: func(ctx context.Context) (func(), error) { return db.Exclusive(ctx, a.pool, "telegram poller") },
 	})

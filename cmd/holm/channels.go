@@ -35,7 +35,7 @@ func (c *cli) newChannelsListCommand() *cobra.Command {
 
 func printChannels(w io.Writer, list []httpapi.Channel) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "No channels. Set HOLM_TELEGRAM_TOKEN or the two Slack tokens for holm serve.")
+		fmt.Fprintln(w, "No channels. Set HOLM_TELEGRAM_TOKEN or the Slack tokens for holm serve.")
 		return
 	}
 	table(w, "CHANNEL AGENT KIND STATE ACCOUNT", func(row func(...any)) {

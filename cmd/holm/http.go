@@ -15,8 +15,8 @@ import (
 	"holm/internal/httpapi"
 )
 
-// handler mounts every address of the process: the MCP endpoint, the API and
-// the probes.
+// handler mounts every address of the process: the MCP endpoint, the API, the
+// probes and what chat platforms call.
 func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
@@ -31,6 +31,9 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	e.Any("/mcp", echo.WrapHandler(a.gateway))
 	for _, path := range []string{"/api", "/api/*", "/healthz", "/readyz"} {
 		e.Any(path, echo.WrapHandler(api))
+	}
+	for path, hook := range a.bot.Webhooks() {
+		e.POST(path, echo.WrapHandler(hook))
 	}
 	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(e)), nil
 }

@@ -108,15 +108,24 @@ func (t Telegram) check() *Error {
 	return unusable("HOLM_TELEGRAM_MODE", "%q is not a mode; want polling", t.Mode)
 }
 
+// check wants the bot token and what its mode needs; what belongs to the other
+// mode may stay, so that one word changes the mode.
 func (s Slack) check() *Error {
-	if (s.BotToken == "") != (s.AppToken == "") {
-		return unusable("HOLM_SLACK_BOT_TOKEN", "Slack needs two tokens: HOLM_SLACK_BOT_TOKEN (xoxb-) and HOLM_SLACK_APP_TOKEN (xapp-)")
-	}
+	needs, needed, prefix := "HOLM_SLACK_APP_TOKEN", s.AppToken, " (xapp-)"
 	switch s.Mode {
-	case "socket":
-		return nil
-	case "events":
-		return unusable("HOLM_SLACK_MODE", "events needs the event receiver, which this release does not have; use socket")
+	case SlackSocket:
+	case SlackEvents:
+		needs, needed, prefix = "HOLM_SLACK_SIGNING_SECRET", s.SigningSecret, ""
+	default:
+		return unusable("HOLM_SLACK_MODE", "%q is not a mode; want socket or events", s.Mode)
 	}
-	return unusable("HOLM_SLACK_MODE", "%q is not a mode; want socket", s.Mode)
+	switch {
+	case s.BotToken == "" && s.AppToken == "" && s.SigningSecret == "" && s.Mode == SlackSocket:
+		return nil
+	case s.BotToken == "":
+		return unusable("HOLM_SLACK_BOT_TOKEN", "is missing: Slack needs a bot token (xoxb-) as well")
+	case needed == "":
+		return unusable(needs, "is missing: HOLM_SLACK_MODE=%s needs it%s", s.Mode, prefix)
+	}
+	return nil
 }

@@ -75,7 +75,8 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_ADMIN_TOKEN": "admin-token-of-operator", "HOLM_SECRET_KEY": "secret-key-of-operator",
 		"HOLM_OWNERS":         "telegram:123456, slack:T01/U02,matrix:@a:b",
 		"HOLM_TELEGRAM_TOKEN": "1:a", "HOLM_TELEGRAM_API_URL": "http://tg", "HOLM_TELEGRAM_MODE": "polling",
-		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl", "HOLM_SLACK_MODE": "socket",
+		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl",
+		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
 		t.Setenv(name, value)
@@ -88,7 +89,7 @@ func TestEveryVariable(t *testing.T) {
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
 		},
 		Telegram: settings.Telegram{Token: "1:a", APIURL: "http://tg", Mode: "polling"},
-		Slack:    settings.Slack{BotToken: "xoxb", AppToken: "xapp", APIURL: "http://sl", Mode: "socket"},
+		Slack:    settings.Slack{BotToken: "xoxb", AppToken: "xapp", SigningSecret: "signed", APIURL: "http://sl", Mode: "events"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
 		t.Error(diff)
@@ -146,12 +147,12 @@ func TestSecretFiles(t *testing.T) {
 	clean(t)
 	path := filepath.Join(t.TempDir(), "token")
 	write(t, path, "  a-token-from-a-file\n")
-	names := []string{"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN"}
+	names := []string{"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN", "HOLM_SLACK_SIGNING_SECRET"}
 	for _, name := range names {
 		t.Setenv(name+"_FILE", path)
 	}
 	s := load(t)
-	for i, got := range []string{s.AdminToken, s.SecretKey, s.Telegram.Token, s.Slack.BotToken, s.Slack.AppToken} {
+	for i, got := range []string{s.AdminToken, s.SecretKey, s.Telegram.Token, s.Slack.BotToken, s.Slack.AppToken, s.Slack.SigningSecret} {
 		if got != "a-token-from-a-file" {
 			t.Errorf("%s = %q", names[i], got)
 		}
@@ -164,7 +165,6 @@ func TestRefused(t *testing.T) {
 	}{
 		{"typo", "HOLM_LISTN", "x", "did you mean HOLM_LISTEN"},
 		{"no neighbour", "HOLM_NOTHING_OF_THE_KIND", "x", "HOLM_NOTHING_OF_THE_KIND: there is no such setting"},
-		{"not of this release", "HOLM_SLACK_SIGNING_SECRET", "x", "no such setting"},
 		{"no port", "HOLM_LISTEN", "localhost", "want host:port"},
 		{"large port", "HOLM_LISTEN", ":70000", "want host:port"},
 		{"public url", "HOLM_PUBLIC_URL", "holm.example", "HOLM_PUBLIC_URL: want an address"},
@@ -185,9 +185,11 @@ func TestRefused(t *testing.T) {
 		{"long", "HOLM_HOLD", "1h", "at most 10m"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "webhook receiver"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling"},
-		{"slack mode", "HOLM_SLACK_MODE", "events", "event receiver"},
-		{"slack mode", "HOLM_SLACK_MODE", "pigeon", "want socket"},
-		{"slack half", "HOLM_SLACK_BOT_TOKEN", "xoxb", "two tokens"},
+		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},
+		{"slack mode", "HOLM_SLACK_MODE", "pigeon", "want socket or events"},
+		{"slack without a socket", "HOLM_SLACK_BOT_TOKEN", "xoxb", "HOLM_SLACK_APP_TOKEN: is missing"},
+		{"slack without a bot", "HOLM_SLACK_APP_TOKEN", "xapp", "HOLM_SLACK_BOT_TOKEN: is missing"},
+		{"slack secret alone", "HOLM_SLACK_SIGNING_SECRET", "s", "HOLM_SLACK_BOT_TOKEN: is missing"},
 		{"no file", "HOLM_CONFIG", "/nowhere/holm.yaml", "no such file"},
 		{"no secret file", "HOLM_ADMIN_TOKEN_FILE", "/nowhere/token", "no such file"},
 	} {
@@ -214,7 +216,8 @@ func refused(t *testing.T, want string) {
 func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown", "listn: x", "line 1: there is no setting listn"},
-		{"unknown inside", "slack:\n  signing_secret: s3cret-value", "line 2: there is no setting signing_secret"},
+		{"unknown inside", "slack:\n  signing_secrets: s3cret-value", "line 2: there is no setting signing_secrets"},
+		{"unsigned events", "slack: {mode: events, bot_token: s3cret-value, app_token: b}", "HOLM_SLACK_SIGNING_SECRET: is missing"},
 		{"list", "admin_token: [s3cret-value]", "line 1: this value cannot be used"},
 		{"no yaml", "admin_token: 's3cret-value\n", "not YAML"},
 		{"no duration", "hold: s3cret-value", "line 1: this value cannot be used"},

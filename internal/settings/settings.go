@@ -54,15 +54,24 @@ type Telegram struct {
 	Mode string `env:"MODE" yaml:"mode"`
 }
 
-// Slack is the channel "slack"; it has both tokens or there is none.
+// Slack is the channel "slack"; without a BotToken there is none.
 type Slack struct {
 	BotToken string `env:"BOT_TOKEN" yaml:"bot_token"`
+	// AppToken opens the socket.
 	AppToken string `env:"APP_TOKEN" yaml:"app_token"`
+	// SigningSecret proves that calls of the mode events are Slack's.
+	SigningSecret string `env:"SIGNING_SECRET" yaml:"signing_secret"`
 	// APIURL replaces the public Web API. Empty: the public one.
 	APIURL string `env:"API_URL" yaml:"api_url"`
-	// Mode is how events arrive: socket.
+	// Mode is how events arrive: SlackSocket or SlackEvents.
 	Mode string `env:"MODE" yaml:"mode"`
 }
+
+// The modes of Slack.
+const (
+	SlackSocket = "socket"
+	SlackEvents = "events"
+)
 
 const (
 	// DefaultListen is reachable from this machine alone.
@@ -91,7 +100,7 @@ func (s *Settings) setDefaults() error {
 	s.Listen = cmp.Or(s.Listen, DefaultListen)
 	s.Agent = cmp.Or(s.Agent, DefaultAgent)
 	s.Telegram.Mode = cmp.Or(s.Telegram.Mode, "polling")
-	s.Slack.Mode = cmp.Or(s.Slack.Mode, "socket")
+	s.Slack.Mode = cmp.Or(s.Slack.Mode, SlackSocket)
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	s.URL = strings.TrimRight(s.URL, "/")
 	var err error

@@ -33,7 +33,7 @@ func (s *Server) after(d time.Duration, f func()) {
 }
 
 // patience is how long a test waits for something before it has failed.
-const patience = 15 * time.Second
+const patience = 60 * time.Second
 
 // await blocks until cond holds, which is asked with mu held, and fails the
 // test when it never does.

@@ -1,6 +1,7 @@
 package slackfake
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -29,9 +30,11 @@ type Sent struct {
 	over       chan struct{}
 	isAcked    bool
 	failure    string
+	reason     string // of the next attempt
+	person     string // who gave a command
 }
 
-// Delivery is one envelope.
+// Delivery is one envelope, or one call by HTTP with its Status.
 type Delivery struct {
 	EnvelopeID, Type, EventID string
 	// Attempt is 0 for the first delivery, then retry_attempt; Reason is
@@ -39,23 +42,31 @@ type Delivery struct {
 	Attempt        int
 	Reason         string
 	Sent, Acked    time.Time
+	Status         int
 	sent           *Sent
 	socket         *socket
 	acceptsPayload bool
 }
 
+// sendBy is send of what a person may be answered.
+func (s *Server) sendBy(p *Person, kind, what, eventID string, payload answer) *Sent {
+	return s.start(&Sent{app: p.app, kind: kind, what: what, eventID: eventID, person: p.user.id}, payload)
+}
+
 // send starts the delivery of something; the caller holds mu.
 func (s *Server) send(a *app, kind, what, eventID string, payload answer) *Sent {
+	return s.start(&Sent{app: a, kind: kind, what: what, eventID: eventID}, payload)
+}
+
+func (s *Server) start(sent *Sent, payload answer) *Sent {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		s.t.Errorf("slackfake: %v", err)
 	}
-	sent := &Sent{
-		server: s, app: a, kind: kind, what: what, eventID: eventID, payload: raw,
-		acked: make(chan struct{}), over: make(chan struct{}),
-	}
+	sent.server, sent.payload = s, raw
+	sent.acked, sent.over = make(chan struct{}), make(chan struct{})
 	s.sents = append(s.sents, sent)
-	if s.loseEvents && len(a.receivers()) == 0 {
+	if s.loseEvents && sent.app.address == "" && len(sent.app.receivers()) == 0 {
 		s.giveUp(sent, "nobody was connected")
 		return sent
 	}
@@ -63,12 +74,17 @@ func (s *Server) send(a *app, kind, what, eventID string, payload answer) *Sent 
 	return sent
 }
 
-// attempt hands one envelope to one socket. Events wait for a socket when none
+// attempt hands one envelope to one socket, or calls the app's address. Events wait for a socket when none
 // is open; for the rest the person sees at once that the app does not answer.
 func (s *Server) attempt(sent *Sent) {
 	open := sent.app.receivers()
 	switch {
 	case sent.isAcked || sent.failure != "":
+		return
+	case sent.app.address != "":
+		d := s.newDelivery(sent, nil)
+		s.call(d)
+		s.notify()
 		return
 	case len(open) == 0 && sent.kind == EventsAPI:
 		sent.app.waiting = append(sent.app.waiting, sent)
@@ -80,26 +96,47 @@ func (s *Server) attempt(sent *Sent) {
 	s.deliver(sent, open[rand.IntN(len(open))])
 }
 
-func (s *Server) deliver(sent *Sent, k *socket) {
+func (s *Server) newDelivery(sent *Sent, k *socket) *Delivery {
 	d := &Delivery{
 		EnvelopeID: fmt.Sprintf("%s-%s", hexID(8), hexID(12)), Type: sent.kind, EventID: sent.eventID,
 		Attempt: sent.attempts, Sent: s.now(), sent: sent, socket: k, acceptsPayload: sent.kind != EventsAPI,
 	}
+	if sent.kind == EventsAPI && d.Attempt > 0 {
+		d.Reason = cmp.Or(sent.reason, "timeout")
+	}
+	sent.deliveries = append(sent.deliveries, d)
+	return d
+}
+
+func (s *Server) deliver(sent *Sent, k *socket) {
+	d := s.newDelivery(sent, k)
 	frame := answer{
 		"type": d.Type, "envelope_id": d.EnvelopeID, "payload": sent.payload,
 		"accepts_response_payload": d.acceptsPayload,
 	}
 	if sent.kind == EventsAPI {
-		if d.Attempt > 0 {
-			d.Reason = "timeout"
-		}
 		frame["retry_attempt"], frame["retry_reason"] = d.Attempt, d.Reason
 	}
-	sent.deliveries = append(sent.deliveries, d)
 	k.pending[d.EnvelopeID] = d
 	k.say(frame)
 	s.after(s.opts.AckTimeout, func() { s.timedOut(d) })
 	s.notify()
+}
+
+// answered is an acknowledgement that may carry a payload: a line for the
+// person who gave a command.
+func (s *Server) answered(d *Delivery, payload []byte) {
+	if len(payload) > 0 && !d.acceptsPayload {
+		s.t.Errorf("slackfake: the answer to %s carries a payload, which it must not: %.200s", d.sent.what, payload)
+	}
+	var line struct {
+		ResponseType string `json:"response_type"`
+		Text         string `json:"text"`
+	}
+	if d.Type == SlashCommands && json.Unmarshal(payload, &line) == nil && line.Text != "" && d.sent.person != "" {
+		s.ephemerals[d.sent.person] = append(s.ephemerals[d.sent.person], Message{TS: s.stamp(), App: d.sent.app.ID, Text: line.Text})
+	}
+	s.acked(d)
 }
 
 func (s *Server) acked(d *Delivery) {

@@ -126,7 +126,7 @@ func (p *Person) Slash(text string) *Sent {
 	defer s.mu.Unlock()
 	c := s.direct(p.app, p.user)
 	trigger := s.trigger()
-	return s.send(p.app, SlashCommands, fmt.Sprintf("the command %.40q", text), trigger, answer{
+	return s.sendBy(p, SlashCommands, fmt.Sprintf("the command %.40q", text), trigger, answer{
 		"token": "verification-token", "team_id": p.user.team, "team_domain": strings.ToLower(p.user.team),
 		"channel_id": c.id, "channel_name": "directmessage", "user_id": p.user.id, "user_name": p.user.name,
 		"command": p.app.Command, "text": text, "api_app_id": p.app.ID, "is_enterprise_install": "false",

@@ -51,6 +51,8 @@ type App struct {
 	ID, Team, TeamName string
 	BotToken, AppToken string
 	BotUser, BotID     string
+	// SigningSecret signs what is sent by HTTP.
+	SigningSecret string
 	// BotScopes and AppScopes are what the tokens may do; by default all that
 	// the methods of this package ask for.
 	BotScopes, AppScopes []string
@@ -92,6 +94,7 @@ type app struct {
 	App
 	botRevoked, appRevoked bool
 	tabDisabled            bool
+	address                string // where it is called by HTTP, empty for a socket
 	sockets                map[*socket]struct{}
 	waiting                []*Sent
 }
@@ -148,6 +151,7 @@ func (s *Server) install(a App) {
 	a.AppToken = cmp.Or(a.AppToken, fmt.Sprintf("xapp-1-%s-%s", a.ID, hexID(12)))
 	a.BotUser = cmp.Or(a.BotUser, fmt.Sprintf("U0BOT%d", n))
 	a.BotID = cmp.Or(a.BotID, fmt.Sprintf("B0BOT%d", n))
+	a.SigningSecret = cmp.Or(a.SigningSecret, hexID(32))
 	a.Command = cmp.Or(a.Command, "/holm")
 	if a.BotScopes == nil {
 		a.BotScopes = []string{"chat:write", "im:write", "im:history", "app_mentions:read", "commands", "users:read"}
