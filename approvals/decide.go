@@ -21,7 +21,8 @@ import (
 // Actor is who decides, proven by the surface that the decision came through:
 // a platform's verified tap, a token, the operator's own credential.
 type Actor struct {
-	// UserID is the deciding user; empty for the operator.
+	// UserID is the acting user, or for a call of an agent's own key the id that
+	// it asks with; empty for the operator.
 	UserID string
 	// Admin is the operator's admin token.
 	Admin bool

@@ -37,9 +37,7 @@ func (b *Bot) requests(ctx context.Context, l line) (string, error) {
 
 // status tells how one request stands, to its requester and to owners.
 func (b *Bot) status(ctx context.Context, l line) (string, error) {
-	r, err := b.named(ctx, l, func(r approvals.Request) bool {
-		return r.RequesterID == l.who.user.ID || slices.Contains(l.who.owns(), r.AgentID)
-	})
+	r, err := b.named(ctx, l, l.who.sees)
 	if err != nil {
 		return "", err
 	}
@@ -50,6 +48,11 @@ func (b *Bot) status(ctx context.Context, l line) (string, error) {
 		lines = append(lines, closedNotes(r)...)
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// sees tells whether the person asked for the request or owns its agent.
+func (p person) sees(r approvals.Request) bool {
+	return r.RequesterID == p.user.ID || slices.Contains(p.owns(), r.AgentID)
 }
 
 // standing is where a request is, in a clause.

@@ -63,7 +63,7 @@ func Render(r approvals.Request, s Surface) Card {
 func headline(r approvals.Request) string {
 	words := map[approvals.Status]string{
 		approvals.Pending: "🔐 Approval needed", approvals.Approved: "✅ Approved", approvals.Rejected: "⛔ Rejected",
-		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Withdrawn",
+		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Cancelled",
 	}[r.Status]
 	switch {
 	case r.Executing():

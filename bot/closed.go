@@ -35,7 +35,7 @@ func ending(r approvals.Request) string {
 	case approvals.Rejected:
 		return fmt.Sprintf("rejected by %s at %s", decider(r), at)
 	case approvals.Cancelled:
-		return fmt.Sprintf("withdrawn by %s at %s; nothing ran", decider(r), at)
+		return fmt.Sprintf("cancelled by %s at %s; nothing ran", decider(r), at)
 	}
 	return fmt.Sprintf("expired at %s without an answer; nothing ran", at)
 }

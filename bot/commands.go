@@ -12,6 +12,7 @@ func table() []*command {
 		{"link", members, "TOKEN", "accept an invitation", (*Bot).link},
 		{"requests", members, "[@AGENT]", "your newest requests and how they stand", (*Bot).requests},
 		{"status", members, "N", "how request N of yours stands", (*Bot).status},
+		{"cancel", members, "N [REASON]", "take request N back, if nobody has answered it", (*Bot).cancel},
 
 		{"pending", owners, "[@AGENT]", "what waits for a decision", (*Bot).pending},
 		{"approve", owners, "N [single|hour|always|always these] [REASON]",

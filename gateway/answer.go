@@ -133,7 +133,11 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.ResourceKey, stamp(r.ExpiresAt), noWorkaround)
 	case r.Status == approvals.Cancelled:
 		kind = "APPROVAL_CANCELLED"
-		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn, and nothing was executed. %s", r.ShortID, r.ResourceKey, noWorkaround)
+		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn by %s, and nothing was executed.", r.ShortID, r.ResourceKey, deref(r.ResolvedName, "its requester"))
+		if r.Reason != nil {
+			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
+		}
+		text += " A withdrawn question is not consent. Ask again only if the call is wanted after all. " + noWorkaround
 	default:
 		kind = "OUTCOME_UNKNOWN"
 		text = fmt.Sprintf("Request %d for %s was approved and sent, but its outcome was lost. "+

@@ -183,6 +183,18 @@ func TestEveryEndHasItsOwnWords(t *testing.T) {
 	if expired.Kind != "APPROVAL_EXPIRED" || !strings.Contains(expired.Text, "Silence is not consent") {
 		t.Errorf("expired: %+v", expired)
 	}
+
+	done = later(t.Context(), session, "record", map[string]any{"n": 3})
+	request = r.asked(approvals.Pending)
+	_, err := r.approvals.Cancel(t.Context(), approvals.Cancellation{AgentID: agentName, RequestID: request.ID, Reason: "not needed",
+		Actor: approvals.Actor{Admin: true, Name: "the operator", Via: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled := <-done
+	if cancelled.Kind != "APPROVAL_CANCELLED" || !strings.Contains(cancelled.Text, "withdrawn by the operator") || !strings.Contains(cancelled.Text, "not needed") {
+		t.Errorf("cancelled: %+v", cancelled)
+	}
 	if ran := r.ran(); ran != nil {
 		t.Errorf("the upstream saw %v", ran)
 	}

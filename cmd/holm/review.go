@@ -78,6 +78,29 @@ func (c *cli) newRejectCommand(agent *string) *cobra.Command {
 	return cmd
 }
 
+func (c *cli) newCancelCommand(agent *string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel NUMBER", Short: "Take a request back that nobody has answered", Args: exactly("NUMBER"),
+		Example: "  holm approvals cancel 12 --reason \"asked by mistake\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			holm, name, err := c.connectFor(cmd.Context(), *agent)
+			if err != nil {
+				return err
+			}
+			r, err := holm.Cancel(cmd.Context(), name, requestName(args[0]), reason)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, r, func(w io.Writer) {
+				fmt.Fprintf(w, "Request %d is cancelled: %s\n", r.ShortID, oneLine(r.ResourceKey))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reaches the requester and the agent")
+	return cmd
+}
+
 func (c *cli) review(cmd *cobra.Command, agent, request string, review httpapi.Review) error {
 	holm, name, err := c.connectFor(cmd.Context(), agent)
 	if err != nil {

@@ -51,6 +51,12 @@ func (c *Client) Review(ctx context.Context, agent, name string, r httpapi.Revie
 	return w, err
 }
 
+// Cancel takes a request back, by number or id.
+func (c *Client) Cancel(ctx context.Context, agent, name, reason string) (w approvals.Wire, err error) {
+	_, err = c.call(ctx, http.MethodPost, request(agent, name)+"/cancel", httpapi.Cancellation{Reason: reason}, &w)
+	return w, err
+}
+
 // request is the path of a request: numbers are short, ids are not.
 func request(agent, name string) string {
 	if _, err := strconv.ParseInt(name, 10, 32); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"holm/approvals"
+	"holm/internal/db"
 	"holm/internal/fault"
 )
 
@@ -110,31 +111,55 @@ type ShortPath struct {
 type approvalOutput = oneOf[approvals.Wire]
 
 func (s *server) showApproval(ctx context.Context, in *ApprovalPath) (*approvalOutput, error) {
-	see, err := s.sees(ctx, in.AgentID)
+	r, err := s.seen(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	r, err := approvals.Get(ctx, s.Pool, in.AgentID, in.ID)
-	return s.shown(ctx, see, r, err)
+	return s.shown(ctx, r)
 }
 
 func (s *server) showApprovalByShort(ctx context.Context, in *ShortPath) (*approvalOutput, error) {
-	see, err := s.sees(ctx, in.AgentID)
+	r, err := s.seen(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	r, err := approvals.GetShort(ctx, s.Pool, in.AgentID, int(in.ShortID))
-	return s.shown(ctx, see, r, err)
+	return s.shown(ctx, r)
 }
 
-// shown gives a request its form on the wire, if the caller may see it.
-func (s *server) shown(ctx context.Context, see sight, r approvals.Request, err error) (*approvalOutput, error) {
+// named is how a path names a request.
+type named interface {
+	agent() string
+	name() string
+	read(ctx context.Context, q db.Queryer) (approvals.Request, error)
+}
+
+func (p *ApprovalPath) agent() string { return p.AgentID }
+func (p *ApprovalPath) name() string  { return p.ID }
+func (p *ApprovalPath) read(ctx context.Context, q db.Queryer) (approvals.Request, error) {
+	return approvals.Get(ctx, q, p.AgentID, p.ID)
+}
+
+func (p *ShortPath) agent() string { return p.AgentID }
+func (p *ShortPath) name() string  { return strconv.FormatInt(p.ShortID, 10) }
+func (p *ShortPath) read(ctx context.Context, q db.Queryer) (approvals.Request, error) {
+	return approvals.GetShort(ctx, q, p.AgentID, int(p.ShortID))
+}
+
+// seen reads a request. One that the caller may not see looks unknown.
+func (s *server) seen(ctx context.Context, path named) (approvals.Request, error) {
+	see, err := s.sees(ctx, path.agent())
 	if err != nil {
-		return nil, err
+		return approvals.Request{}, err
 	}
-	if !see.covers(r.RequesterID) {
-		return nil, fault.NotFoundf("no approval request %q", r.ID)
+	r, err := path.read(ctx, s.Pool)
+	if err == nil && !see.covers(r.RequesterID) {
+		err = fault.NotFoundf("no approval request %q", path.name())
 	}
+	return r, err
+}
+
+// shown gives a request its form on the wire.
+func (s *server) shown(ctx context.Context, r approvals.Request) (*approvalOutput, error) {
 	wires, err := approvals.OnWire(ctx, s.Pool, r)
 	if err != nil {
 		return nil, err

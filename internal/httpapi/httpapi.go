@@ -142,6 +142,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerChecks()
 	s.registerApprovals()
 	s.registerReviews()
+	s.registerCancel()
 	s.registerSessions()
 	s.registerEvents()
 	s.registerServers()

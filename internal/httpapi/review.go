@@ -88,7 +88,7 @@ func (s *server) decide(ctx context.Context, agentID, requestID string, body Rev
 	if err != nil {
 		return nil, err
 	}
-	return s.shown(ctx, sight{}, r, nil)
+	return s.shown(ctx, r)
 }
 
 // check refuses words that do not go together.

@@ -124,6 +124,26 @@ func GetUser(ctx context.Context, q db.Queryer, id string) (User, error) {
 	return user, err
 }
 
+// Same tells whether two ids of requesters mean one: they are equal, or users
+// who were merged. An agent that asks for itself is nobody else.
+func Same(ctx context.Context, q db.Queryer, a, b string) (same bool, err error) {
+	if a == b {
+		return true, nil
+	}
+	err = q.QueryRow(ctx, `
+		SELECT EXISTS (
+		    SELECT 1
+		    FROM users x
+		    JOIN users y ON COALESCE(y.merged_into, y.id) = COALESCE(x.merged_into, x.id)
+		    WHERE x.id = $1
+		      AND y.id = $2
+		)`, a, b).Scan(&same)
+	if err != nil {
+		return false, fmt.Errorf("compare users: %w", err)
+	}
+	return same, nil
+}
+
 // UserName gives a person's name for cards; unknown ids name themselves.
 func UserName(ctx context.Context, q db.Queryer, id string) (string, error) {
 	var name string

@@ -1,0 +1,103 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// Cancellation takes a request back before anybody has answered it.
+type Cancellation struct {
+	AgentID   string
+	RequestID string
+	// Reason reaches the requester; at most 1000 characters.
+	Reason string
+	// Actor is the operator, an owner of the agent, or the requester: a user, or
+	// the agent itself by the id that it asks with.
+	Actor Actor
+}
+
+// Cancel moves a pending request to cancelled, once. One that has been answered
+// is a Conflict that says who, when and what, one whose deadline has passed is
+// Gone, both by the deciding statement. To somebody who is neither the operator
+// nor an owner nor its requester a request looks unknown.
+func (s *Service) Cancel(ctx context.Context, c Cancellation) (Request, error) {
+	if len([]rune(c.Reason)) > maxReason {
+		return Request{}, fault.Invalidf("the reason is longer than %d characters", maxReason)
+	}
+	var r Request
+	var refused error
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		r, err = Get(ctx, tx, c.AgentID, c.RequestID)
+		if err != nil {
+			return err
+		}
+		may, err := mayCancel(ctx, tx, r, c.Actor)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return fault.NotFoundf("no approval request %q", c.RequestID)
+		}
+		cancelled, ok, err := s.cancel(ctx, tx, r.ID, c)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r = cancelled
+			return s.resolved(ctx, tx, r, c.Actor.ID())
+		}
+		r, refused, err = s.whyNot(ctx, tx, r)
+		return err
+	})
+	if err != nil {
+		return Request{}, err
+	}
+	s.published(r)
+	return r, refused
+}
+
+// mayCancel lets the operator, the agent's owners and the requester pass.
+func mayCancel(ctx context.Context, q db.Queryer, r Request, a Actor) (bool, error) {
+	if a.Admin {
+		return true, nil
+	}
+	if a.UserID == "" {
+		return false, nil
+	}
+	mine, err := identity.Same(ctx, q, r.RequesterID, a.UserID)
+	if err != nil || mine {
+		return mine, err
+	}
+	role, err := identity.RoleOf(ctx, q, r.AgentID, a.UserID)
+	if err != nil {
+		return false, fmt.Errorf("read role of who cancels: %w", err)
+	}
+	return role == policy.Owner, nil
+}
+
+func (s *Service) cancel(ctx context.Context, tx pgx.Tx, id string, c Cancellation) (Request, bool, error) {
+	r, ok, err := collect(tx.Query(ctx, `
+		UPDATE approval_requests r
+		SET status = 'cancelled',
+		    resolved_by = $2,
+		    resolved_name = $3,
+		    resolved_via = $4,
+		    reason = NULLIF($5, ''),
+		    resolved_at = clock_timestamp(),
+		    version = r.version + 1
+		WHERE r.id = $1
+		  AND r.status = 'pending'
+		  AND clock_timestamp() < r.expires_at
+		RETURNING `+columns, id, c.Actor.ID(), c.Actor.Name, c.Actor.Via, c.Reason))
+	if err != nil {
+		return Request{}, false, fmt.Errorf("cancel: %w", err)
+	}
+	return r, ok, nil
+}
