@@ -26,7 +26,9 @@ const approverStands = `(
 	      AND COALESCE(member.merged_into, member.id) = COALESCE(reviewer.merged_into, reviewer.id)
 	))`
 
-// grantStands is the condition that the grant g of request r can be used.
+// grantStands is the condition that the grant g of request r can be used. It
+// never holds for the grants of a persistent approval, which have no valid_until:
+// their policy rows let calls through.
 const grantStands = `(
 	g.request_id = r.id
 	AND r.status = 'approved'
@@ -176,6 +178,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			    ORDER BY g.valid_until DESC
 			    LIMIT 1
 			)
+			  AND revoked_at IS NULL -- once more: it may have been revoked while this waited for the row
 			RETURNING request_id`,
 			c.Session.AgentID, c.Session.RequesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Digest(),
 			c.Rule.Version).Scan(&requestID)
@@ -209,6 +212,7 @@ func (s *Service) Release(ctx context.Context, requestID string) error {
 			    FROM approval_requests r
 			    WHERE r.id = $1
 			      AND g.request_id = r.id
+			      AND g.policy_id IS NULL
 			      AND r.claimed_by = $2
 			      AND r.finished_at IS NULL
 			    RETURNING g.request_id

@@ -252,7 +252,7 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 	}
 	for _, open := range r.Settings.Opens {
 		open.Scope.ArgsDigest = digest
-		_, err := rulestore.Add(ctx, tx, policy.Row{
+		row, err := rulestore.Add(ctx, tx, policy.Row{
 			AgentID: r.AgentID, ResourceType: open.ResourceType, ResourceKey: open.ResourceKey,
 			Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser(r.RequesterID)},
 			Scope: open.Scope, Origin: policy.OriginApproval,
@@ -260,6 +260,14 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 		}, d.Actor.ID())
 		if err != nil {
 			return err
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO approval_grants
+			    (id, agent_id, requester_id, resource_type, resource_key, rule_id, request_id, policy_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, open.ResourceType, open.ResourceKey, r.RuleID, r.ID, row.ID)
+		if err != nil {
+			return fmt.Errorf("store grant: %w", err)
 		}
 	}
 	return nil

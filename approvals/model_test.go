@@ -165,7 +165,7 @@ func (m *model) agrees() {
 			       r.told_at IS NOT NULL, COALESCE(r.outcome, ''), count(g.id),
 			       COALESCE(sum(COALESCE(g.uses_left, -1)) FILTER (WHERE g.id IS NOT NULL), 0), COALESCE(sum(g.uses), 0)
 			FROM approval_requests r
-			LEFT JOIN approval_grants g ON g.request_id = r.id
+			LEFT JOIN approval_grants g ON g.request_id = r.id AND g.policy_id IS NULL
 			WHERE r.id = $1
 			GROUP BY r.id`, r.id).Scan(&got.Status, &got.Resolution, &got.Claimed, &got.Finished,
 			&got.Told, &got.Outcome, &got.Grants, &got.Left, &got.Total))

@@ -18,6 +18,8 @@ func table() []*command {
 		{"approve", owners, "N [single|hour|always|always these] [REASON]",
 			"allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", (*Bot).approve},
 		{"reject", owners, "N [REASON]", "refuse; the reason is passed on", (*Bot).reject},
+		{"grants", owners, "[@AGENT]", "what approvals still let through", (*Bot).grants},
+		{"revoke", owners, "N", "take back what request N left", (*Bot).revoke},
 	}
 }
 

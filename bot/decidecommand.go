@@ -151,9 +151,11 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 
 // numberFor is how a person names a request: with its agent, if the command
 // could mean several.
-func numberFor(l line, r approvals.Request) string {
+func numberFor(l line, r approvals.Request) string { return numberOf(l, r.AgentID, r.ShortID) }
+
+func numberOf(l line, agentID string, number int) string {
 	if len(l.who.agents(l.cmd.who)) > 1 {
-		return fmt.Sprintf("%s#%d", r.AgentID, r.ShortID)
+		return fmt.Sprintf("%s#%d", agentID, number)
 	}
-	return fmt.Sprintf("#%d", r.ShortID)
+	return fmt.Sprintf("#%d", number)
 }

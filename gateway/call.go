@@ -54,6 +54,7 @@ func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessag
 		e, recorded := j.entry, g.record(ctx, c, j)
 		switch j.verdict.Decision {
 		case policy.Allow:
+			g.countUse(ctx, c, j)
 			result, err := g.forward(ctx, c, e)
 			if recordErr := <-recorded; recordErr != nil {
 				g.Log.Error("a decision could not be recorded", "agent_id", c.caller.AgentID, "error", recordErr)
@@ -72,6 +73,20 @@ func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessag
 			return e, nil, errors.Join(&DeniedError{Resource: e.Key, Rule: j.reason()}, <-recorded)
 		}
 	}
+}
+
+// countUse counts a call that a persistent approval lets through, beside it: the
+// number is for people.
+func (g *Gateway) countUse(ctx context.Context, c *toolCall, j *judgement) {
+	if j.verdict.Step != policy.StepApproved {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	g.running.beside(func() {
+		if err := g.Approvals.Used(ctx, j.verdict.Rule.ID, c.caller.RequesterID()); err != nil {
+			g.Log.Warn("a use of an approval was not counted", "agent_id", c.caller.AgentID, "error", err)
+		}
+	})
 }
 
 // record queues the decision for the audit log.

@@ -88,6 +88,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atMost wants no more than the named arguments.
+func atMost(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return usagef("%q is too much; usage: %s", args[len(names)], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
 // connect gives a client of the server that the settings name, or of the one
 // that runs on the data folder.
 func (c *cli) connect() (*client.Client, settings.Settings, error) {

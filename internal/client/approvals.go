@@ -57,10 +57,25 @@ func (c *Client) Cancel(ctx context.Context, agent, name, reason string) (w appr
 	return w, err
 }
 
-// request is the path of a request: numbers are short, ids are not.
-func request(agent, name string) string {
+func request(agent, name string) string { return named(name, "agents", agent, "approvals") }
+
+// named is the path of a request, or of what it left, under segments: numbers
+// are short, ids are not.
+func named(name string, segments ...string) string {
 	if _, err := strconv.ParseInt(name, 10, 32); err == nil {
-		return path("agents", agent, "approvals", "by-short", name)
+		segments = append(segments, "by-short")
 	}
-	return path("agents", agent, "approvals", name)
+	return path(append(segments, name)...)
+}
+
+// Grants lists what an agent's approvals still let through.
+func (c *Client) Grants(ctx context.Context, agent string) (list []approvals.Grant, err error) {
+	_, err = c.call(ctx, http.MethodGet, path("agents", agent, "grants"), nil, &list)
+	return list, err
+}
+
+// RevokeGrant takes back what a request has left, by its number or id.
+func (c *Client) RevokeGrant(ctx context.Context, agent, name string) (g approvals.Grant, err error) {
+	_, err = c.call(ctx, http.MethodDelete, named(name, "agents", agent, "grants"), nil, &g)
+	return g, err
 }

@@ -68,6 +68,9 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`},
 		{"DELETE", "/api/channels/matrix", ""},
 		{"GET", "/api/agents/main/events", ""},
+		{"GET", "/api/agents/main/grants", ""},
+		{"DELETE", "/api/agents/main/grants/x", ""},
+		{"DELETE", "/api/agents/main/grants/by-short/1", ""},
 	} {
 		w.as(key, c[0], c[1], c[2]).is(403)
 	}

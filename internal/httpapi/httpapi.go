@@ -143,6 +143,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerApprovals()
 	s.registerReviews()
 	s.registerCancel()
+	s.registerGrants()
 	s.registerSessions()
 	s.registerEvents()
 	s.registerServers()

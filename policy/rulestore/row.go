@@ -143,6 +143,54 @@ func Delete(ctx context.Context, tx pgx.Tx, agentID, resourceType, resourceKey s
 	return removed, changed(ctx, tx, agentID, "policy_deleted", actor, removed, nil)
 }
 
+// Withdraw takes one grant out of a row and leaves the row's others; with its last
+// grant the row goes. It does nothing and gives false when there is no such row or
+// it has no such grant. Call Store.Changed after the commit.
+func Withdraw(ctx context.Context, tx pgx.Tx, agentID, id string, grant policy.Grant, actor string) (bool, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT `+columns+`
+		FROM agent_policies
+		WHERE id = $1
+		  AND agent_id = $2
+		FOR UPDATE`, id, agentID)
+	if err != nil {
+		return false, fmt.Errorf("read policy row: %w", err)
+	}
+	before, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
+	if err != nil || len(before) == 0 {
+		return false, err
+	}
+	grants, err := policy.ParseGrants(before[0].Grants)
+	if err != nil {
+		return false, fmt.Errorf("read grants: %w", err)
+	}
+	rest := slices.DeleteFunc(slices.Clone(grants), func(g policy.Grant) bool { return g == grant })
+	switch len(rest) {
+	case len(grants):
+		return false, nil
+	case 0:
+		_, err := tx.Exec(ctx, `DELETE FROM agent_policies WHERE id = $1`, id)
+		if err != nil {
+			return false, fmt.Errorf("delete policy row: %w", err)
+		}
+		return true, changed(ctx, tx, agentID, "policy_deleted", actor, before, nil)
+	}
+	rows, err = tx.Query(ctx, `
+		UPDATE agent_policies
+		SET grants = $2,
+		    version = version + 1
+		WHERE id = $1
+		RETURNING `+columns, id, rest)
+	if err != nil {
+		return false, fmt.Errorf("withdraw grant: %w", err)
+	}
+	after, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
+	if err != nil {
+		return false, fmt.Errorf("withdraw grant: %w", err)
+	}
+	return true, changed(ctx, tx, agentID, "policy_set", actor, before, after)
+}
+
 // changed counts up the agent's policy version and writes the history.
 func changed(ctx context.Context, tx pgx.Tx, agentID, kind, actor string, before, after []Row) error {
 	var version int64
