@@ -47,6 +47,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3
 	github.com/riverqueue/river/riverdriver v0.51.2
 	github.com/spf13/pflag v1.0.10
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	golang.org/x/crypto v0.58.0
 	golang.org/x/time v0.15.0
 )

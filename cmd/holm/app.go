@@ -31,6 +31,7 @@ import (
 	"holm/internal/servers"
 	"holm/internal/settings"
 	"holm/internal/wake"
+	"holm/internal/webhook"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -55,6 +56,7 @@ type app struct {
 	bot       *bot.Bot
 	jobs      *river.Client[pgx.Tx]
 	chainer   *audit.Chainer
+	webhooks  *webhook.Fanout
 	database  *embedded.Server
 	// ending is closed when the process begins to stop.
 	ending chan struct{}
@@ -179,13 +181,14 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	workers := river.NewWorkers()
 	a.jobs, err = jobs.New(jobs.Config{
-		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue},
+		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue, webhook.Queue},
 		Periodic: []*river.PeriodicJob{jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{})},
 	})
 	if err != nil {
 		return err
 	}
 	a.approvals.Jobs = a.jobs
+	a.webhooks = &webhook.Fanout{Pool: a.pool, Hub: a.hub, Jobs: a.jobs, Log: a.log}
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
 		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent, PublicURL: publicURL, Log: a.log,
@@ -195,6 +198,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.ReconcileWorker{Service: a.approvals})
+	river.AddWorker(workers, webhook.NewDeliverWorker(a.pool, keeper))
 	a.bot.AddWorkers(workers)
 
 	a.gateway, err = gateway.New(gateway.Config{
@@ -267,6 +271,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 	under.Go(func() { _ = a.rules.Run(base) })
 	under.Go(func() { _ = a.keyring.Run(base, a.hub) })
 	under.Go(func() { _ = a.chainer.Run(base) })
+	under.Go(func() { _ = a.webhooks.Run(base) })
 	if err := a.jobs.Start(base); err != nil {
 		stopBase()
 		under.Wait()

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 		newServeCommand(&c.flags), newDemoCommand(&c.flags), newDemoUpstreamCommand(), newMigrateCommand(&c.flags),
 		c.newAddCommand(), c.newModifyCommand(), c.newRemoveCommand(), c.newRotateCommand(), c.newListCommand(), c.newShowCommand(),
 		c.newGrantCommand(), c.newRevokeCommand(), c.newPolicyCommand(), c.newExplainCommand(), c.newLintCommand(),
-		c.newApprovalsCommand(), c.newInviteCommand(), c.newUsersCommand(), c.newCirclesCommand(), c.newChannelsCommand(), c.newEventsCommand(),
+		c.newApprovalsCommand(), c.newInviteCommand(), c.newUsersCommand(), c.newCirclesCommand(), c.newChannelsCommand(), c.newWebhooksCommand(), c.newEventsCommand(),
 		c.newImportCommand(), c.newVersionCommand(),
 	)
 	return root

@@ -148,6 +148,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerEvents()
 	s.registerServers()
 	s.registerChannels()
+	s.registerWebhooks()
 	return mux
 }
 

@@ -128,6 +128,12 @@ const (
 	ApprovalExecuted  = "approval_executed"
 )
 
+// ApprovalTypes are the types that tell the life of a request.
+func ApprovalTypes() []string { return []string{ApprovalRequested, ApprovalResolved, ApprovalExecuted} }
+
+// Types are all types that can be asked for by name.
+func Types() []string { return ApprovalTypes() }
+
 // Append adds an event in the caller's transaction and gives its id.
 //
 // The transaction id is taken before the event's number: Stream relies on that
