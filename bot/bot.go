@@ -91,6 +91,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &updateWorker{bot: b})
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
+	river.AddWorker(workers, &homeWorker{bot: b})
 }
 
 // Run receives from all channels until ctx ends, and returns nil when all have

@@ -76,6 +76,19 @@ func WebhookPath(agentID, namespace string) string {
 	return "/api/agents/" + agentID + "/channels/" + namespace + "/webhook"
 }
 
+// Home is a capability: the channel has a page of its own for each person.
+type Home interface {
+	// ShowHome replaces the page of a person.
+	ShowHome(ctx context.Context, identity string, p Page) error
+}
+
+// Page is what stands on a person's page, from top to bottom.
+type Page struct {
+	Head  string
+	Cards []Card
+	Notes []string
+}
+
 // Recipient is a person on a platform.
 type Recipient struct {
 	// Identity is the platform user id as identities spell it: "123456" on
@@ -100,6 +113,8 @@ const (
 	// Text is a message or command in Text, without the leading slash or the
 	// bot's own mention: "start abc", "help", "link abc".
 	Text EventKind = "text"
+	// Opened is a page that somebody opened; see Home.
+	Opened EventKind = "opened"
 )
 
 // Event is one thing a person did on a platform, verified by the platform.

@@ -59,7 +59,10 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			// The card is out: a shutdown must not lose where.
 			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			return b.undelivered(ctx, d, stateUnreachable, err)
+			if failed := b.undelivered(ctx, d, stateUnreachable, err); failed != nil {
+				return failed
+			}
+			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.touchHomes(ctx, tx, d.address()) })
 		}
 		if failed := b.undelivered(context.WithoutCancel(ctx), d, stateQueued, err); failed != nil {
 			return failed
@@ -106,6 +109,9 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 		}
 		if err != nil {
 			return fmt.Errorf("note sent card: %w", err)
+		}
+		if err := b.touchRequester(ctx, tx, r.RequesterID, d.address()); err != nil {
+			return err
 		}
 		if version == r.Version {
 			return nil

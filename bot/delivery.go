@@ -14,6 +14,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/db"
+	"holm/internal/identity"
 )
 
 // delivery is one card at one recipient.
@@ -27,6 +28,10 @@ type delivery struct {
 	Chat      string
 	Message   string
 	ShownHash string
+}
+
+func (d delivery) address() identity.Address {
+	return identity.Address{Channel: d.Channel, Identity: d.Identity}
 }
 
 func (d delivery) ref() MessageRef { return MessageRef{Chat: d.Chat, Message: d.Message} }
@@ -63,19 +68,24 @@ func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r a
 // render makes the card of a delivery, and the hash by which a later look
 // knows that it has not changed.
 func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string) {
-	_, files := ch.(FileSender)
-	card := Render(r, Surface{
-		Limits: ch.Limits(), Files: files,
-		Token: func(a approvals.Action) string {
-			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
-		},
-	})
+	card := Render(r, b.surface(ch, d, r, ch.Limits()))
 	text, err := json.Marshal(card)
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
 	sum := sha256.Sum256(text)
 	return card, hex.EncodeToString(sum[:])
+}
+
+// surface is what the card of a delivery is rendered for.
+func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits) Surface {
+	_, files := ch.(FileSender)
+	return Surface{
+		Limits: limits, Files: files,
+		Token: func(a approvals.Action) string {
+			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
+		},
+	}
 }
 
 // patience bounds the work on one message, with the channel's own pacing; it

@@ -147,6 +147,8 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 	switch ev.Kind {
 	case Tap:
 		return b.handleTap(ctx, ch, ev, last)
+	case Opened:
+		return b.openHome(ctx, ch, ev)
 	case Text:
 		return b.handleText(ctx, ch, ev, event, last)
 	}

@@ -55,6 +55,9 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 		if err := b.queue(ctx, tx, jobs...); err != nil {
 			return err
 		}
+		if err := b.touchHomes(ctx, tx, addresses...); err != nil {
+			return err
+		}
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
 	})

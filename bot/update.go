@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/db"
 )
 
 // updateWorker works approvals.UpdateCardArgs: it brings a card to the state
@@ -65,14 +67,16 @@ func (b *Bot) shows(ctx context.Context, d delivery, r approvals.Request, hash s
 	if why != nil {
 		reason = why.Error()
 	}
-	_, err := b.Pool.Exec(ctx, `
-		UPDATE card_deliveries
-		SET shown_version = $2,
-		    shown_hash = $3,
-		    last_error = $4
-		WHERE id = $1`, d.ID, r.Version, hash, reason)
-	if err != nil {
-		return fmt.Errorf("note edited card: %w", err)
-	}
-	return nil
+	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			UPDATE card_deliveries
+			SET shown_version = $2,
+			    shown_hash = $3,
+			    last_error = $4
+			WHERE id = $1`, d.ID, r.Version, hash, reason)
+		if err != nil {
+			return fmt.Errorf("note edited card: %w", err)
+		}
+		return b.touchHomes(ctx, tx, d.address())
+	})
 }

@@ -40,7 +40,9 @@ type world struct {
 	bot    *bot.Bot
 	keeper *secret.Keeper
 	chat   *recorder
-	client *river.Client[pgx.Tx]
+	// namespace is that of chat, whose people act here.
+	namespace string
+	client    *river.Client[pgx.Tx]
 }
 
 // newWorld makes agent main, its bot on channel "chat", and running jobs.
@@ -56,7 +58,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	w := &world{t: t, ctx: ctx, pool: dbtest.DB(t), chat: newRecorder("chat")}
+	w := &world{t: t, ctx: ctx, pool: dbtest.DB(t), chat: newRecorder("chat"), namespace: "chat"}
 	inserter := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{Schema: db.RiverSchema, Logger: log}))
 	hub := wake.New(w.pool, log)
 	w.svc = approvals.New(approvals.Config{
@@ -245,7 +247,7 @@ func (w *world) store(ev bot.Event) { w.storeAs(uuid.NewString(), ev) }
 
 func (w *world) storeAs(id string, ev bot.Event) {
 	w.t.Helper()
-	if err := w.bot.Store(w.ctx, "chat", id, must(json.Marshal(ev))); err != nil {
+	if err := w.bot.Store(w.ctx, w.namespace, id, must(json.Marshal(ev))); err != nil {
 		w.t.Error(err)
 	}
 }

@@ -13,8 +13,12 @@ import (
 // actions is one block for each row of buttons. An action_id names the place
 // of a button on its card; the value alone says what it does.
 func actions(rows [][]bot.Button) []slackgo.Block {
+	return actionsFrom(0, rows)
+}
+
+// actionsFrom is actions of a card that follows n other buttons.
+func actionsFrom(n int, rows [][]bot.Button) []slackgo.Block {
 	var blocks []slackgo.Block
-	n := 0
 	for _, row := range rows {
 		var elements []slackgo.BlockElement
 		for _, b := range row {

@@ -64,7 +64,8 @@ func (p interaction) event() (bot.Event, bool, error) {
 		return bot.Event{}, false, nil
 	}
 	ref := p.message()
-	if p.User.ID == "" || ref.Chat == "" {
+	onPage := ref.Chat == "" && p.Container.ViewID != ""
+	if p.User.ID == "" || ref.Chat == "" && !onPage {
 		return bot.Event{}, false, errors.New("it lacks the user or the channel")
 	}
 	name := p.User.Username
@@ -73,7 +74,7 @@ func (p interaction) event() (bot.Event, bool, error) {
 	}
 	ev := bot.Event{
 		Kind: bot.Tap, Name: name, Token: p.Actions[0].Value,
-		Message: ref, Direct: direct(ref.Chat),
+		Message: ref, Direct: direct(ref.Chat) || onPage,
 	}
 	return withActor(ev, p.team(), p.User.ID, ref.Chat)
 }
@@ -84,6 +85,9 @@ func (c callback) event() (bot.Event, bool, error) {
 	e := c.Event
 	if e.Type == "" {
 		return bot.Event{}, false, errors.New("it has no event")
+	}
+	if e.Type == "app_home_opened" {
+		return c.opened()
 	}
 	mention := e.Type == "app_mention"
 	if !mention && (e.Type != "message" || e.ChannelType != "im") {
@@ -104,6 +108,14 @@ func (c callback) event() (bot.Event, bool, error) {
 		}
 	}
 	return withActor(ev, c.team(), e.User, e.Channel)
+}
+
+// opened is the opening of the app's page; its other tabs concern nobody.
+func (c callback) opened() (bot.Event, bool, error) {
+	if c.Event.Tab != "home" {
+		return bot.Event{}, false, nil
+	}
+	return withActor(bot.Event{Kind: bot.Opened, Direct: true}, c.team(), c.Event.User, "")
 }
 
 func (c callback) isSelf(user string) bool {

@@ -29,6 +29,7 @@ var kinds = map[string]error{
 	"is_archived":             bot.ErrUnreachable,
 	"messages_tab_disabled":   bot.ErrUnreachable,
 	"restricted_action":       bot.ErrUnreachable,
+	"not_enabled":             bot.ErrUnreachable, // the app's page is switched off
 	"message_not_found":       bot.ErrGone,
 	"cant_update_message":     bot.ErrGone,
 	"edit_window_closed":      bot.ErrGone,

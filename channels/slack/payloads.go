@@ -21,7 +21,9 @@ type interaction struct {
 	Container struct {
 		ChannelID string `json:"channel_id"`
 		MessageTS string `json:"message_ts"`
+		ViewID    string `json:"view_id"`
 	} `json:"container"`
+	TriggerID string `json:"trigger_id"`
 	Actions []struct {
 		Type     string `json:"type"`
 		ActionID string `json:"action_id"`
@@ -70,6 +72,7 @@ type callback struct {
 		Text        string `json:"text"`
 		TS          string `json:"ts"`
 		ThreadTS    string `json:"thread_ts"`
+		Tab         string `json:"tab"`
 	} `json:"event"`
 }
 

@@ -133,12 +133,18 @@ type replyTo struct {
 }
 
 // Answer shows text to the person who acted, and to nobody else, in the
-// channel where it happened. It only informs: Slack drops such lines on reload
+// channel where it happened, or in their direct chat. It only informs: Slack drops such lines on reload
 // and in some threads, so nothing may depend on them.
 func (c *Channel) Answer(ctx context.Context, ev bot.Event, text string) error {
 	var to replyTo
-	if err := json.Unmarshal(ev.Reply, &to); err != nil || to.Channel == "" || to.User == "" {
+	if err := json.Unmarshal(ev.Reply, &to); err != nil || to.User == "" {
 		return errors.New("slack: an event without the address to answer to")
+	}
+	if to.Channel == "" { // a page is no channel
+		var err error
+		if to.Channel, _, err = c.directChat(ctx, to.User); err != nil {
+			return err
+		}
 	}
 	m := layout(bot.Card{Head: text})
 	_, err := c.api.PostEphemeralContext(ctx, to.Channel, to.User, m.options()...)

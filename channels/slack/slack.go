@@ -74,6 +74,7 @@ var (
 	_ bot.Channel = (*Channel)(nil)
 	_ bot.Linker  = (*Channel)(nil)
 	_ bot.Webhook = (*Channel)(nil)
+	_ bot.Home    = (*Channel)(nil)
 )
 
 // New checks cfg and returns the channel; it does no I/O. Tokens that are

@@ -14,6 +14,8 @@ type blockCheck struct {
 	blockIDs  map[string]bool
 	actionIDs map[string]bool
 	chars     int
+	view      bool // of a view, where fields may be filled
+	inputs    int
 }
 
 type object = map[string]any
@@ -90,6 +92,8 @@ func (c *blockCheck) block(at string, b any) {
 		c.length(at+"/text", block["text"], limits["markdown.text.min_length"], limits["markdown.text.max_length"])
 	case "image":
 		c.image(at, block)
+	case "input":
+		c.input(at, block)
 	default:
 		c.wrong(at+"/type", "unsupported type: %v", kind)
 	}

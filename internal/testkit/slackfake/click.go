@@ -100,20 +100,10 @@ func (p *Person) press(m Message, b Button) *Sent {
 	if now == nil {
 		now = &m
 	}
-	trigger := s.trigger()
+	trigger := s.trigger(s.appOf(m), p.user)
 	name := "directmessage"
 	if !c.im {
 		name = c.name
-	}
-	action := answer{
-		"type": "button", "action_id": b.ActionID, "block_id": b.BlockID, "action_ts": s.stamp(),
-		"text": answer{"type": "plain_text", "text": b.Label, "emoji": true},
-	}
-	if b.Value != "" {
-		action["value"] = b.Value
-	}
-	if b.Style != "" {
-		action["style"] = b.Style
 	}
 	return s.send(s.appOf(m), Interactive, fmt.Sprintf("%s's click on %q", p.user.name, b.Label), trigger, answer{
 		"type": "block_actions", "api_app_id": m.App, "token": "verification-token", "trigger_id": trigger,
@@ -125,8 +115,23 @@ func (p *Person) press(m Message, b Button) *Sent {
 		"container": answer{"type": "message", "message_ts": m.TS, "channel_id": c.id, "is_ephemeral": false},
 		"message":   s.wire(now), "state": answer{"values": answer{}},
 		"response_url": s.responseURL(s.appOf(m), c, now, p.user.id),
-		"actions":      []answer{action},
+		"actions":      []answer{s.pressed(b)},
 	})
+}
+
+// pressed is the press of b in a block_actions payload.
+func (s *Server) pressed(b Button) answer {
+	action := answer{
+		"type": "button", "action_id": b.ActionID, "block_id": b.BlockID, "action_ts": s.stamp(),
+		"text": answer{"type": "plain_text", "text": b.Label, "emoji": true},
+	}
+	if b.Value != "" {
+		action["value"] = b.Value
+	}
+	if b.Style != "" {
+		action["style"] = b.Style
+	}
+	return action
 }
 
 // appOf is the app that wrote m: interactions go to it, whoever clicks.

@@ -31,7 +31,8 @@ type Sent struct {
 	isAcked    bool
 	failure    string
 	reason     string // of the next attempt
-	person     string // who gave a command
+	person     string // who gave a command or sent a view
+	view       *View  // that was sent
 }
 
 // Delivery is one envelope, or one call by HTTP with its Status.
@@ -135,6 +136,9 @@ func (s *Server) answered(d *Delivery, payload []byte) {
 	}
 	if d.Type == SlashCommands && json.Unmarshal(payload, &line) == nil && line.Text != "" && d.sent.person != "" {
 		s.ephemerals[d.sent.person] = append(s.ephemerals[d.sent.person], Message{TS: s.stamp(), App: d.sent.app.ID, Text: line.Text})
+	}
+	if d.sent.view != nil && !d.sent.isAcked {
+		s.submitted(d.sent, payload)
 	}
 	s.acked(d)
 }

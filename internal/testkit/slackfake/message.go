@@ -32,6 +32,7 @@ type element struct {
 	Style    string            `json:"style"`
 	Fields   []json.RawMessage `json:"fields"`
 	Elements []json.RawMessage `json:"elements"`
+	Label    json.RawMessage   `json:"label"`
 }
 
 func parse(raw json.RawMessage) element {
@@ -80,6 +81,9 @@ func (m Message) Shown() string {
 		block := parse(raw)
 		if len(block.Text) > 0 {
 			lines = append(lines, textOf(block.Text))
+		}
+		if len(block.Label) > 0 {
+			lines = append(lines, textOf(block.Label))
 		}
 		for _, field := range block.Fields {
 			lines = append(lines, textOf(field))

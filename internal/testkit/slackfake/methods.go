@@ -50,6 +50,10 @@ var methods = map[string]method{
 			"parse", "text", "thread_ts", "user", "username",
 		},
 	},
+	"views.open":    {run: (*Server).viewsOpen, params: []string{"interactivity_pointer", "trigger_id", "view"}},
+	"views.push":    {run: (*Server).viewsPush, params: []string{"interactivity_pointer", "trigger_id", "view"}},
+	"views.update":  {run: (*Server).viewsUpdate, params: []string{"external_id", "hash", "view", "view_id"}},
+	"views.publish": {run: (*Server).viewsPublish, params: []string{"hash", "user_id", "view"}},
 	"users.info": {
 		scope: "users:read", read: true, run: (*Server).usersInfo,
 		params: []string{"include_locale", "user"},

@@ -16,6 +16,10 @@ var tiers = map[string]int{
 	"chat.update":           50,
 	"conversations.open":    50,
 	"users.info":            100,
+	"views.open":            100,
+	"views.publish":         100,
+	"views.push":            100,
+	"views.update":          100,
 }
 
 // postBurst is how many posts in a row Slack tolerates in one channel. It

@@ -125,16 +125,11 @@ func (p *Person) Slash(text string) *Sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.direct(p.app, p.user)
-	trigger := s.trigger()
+	trigger := s.trigger(p.app, p.user)
 	return s.sendBy(p, SlashCommands, fmt.Sprintf("the command %.40q", text), trigger, answer{
 		"token": "verification-token", "team_id": p.user.team, "team_domain": strings.ToLower(p.user.team),
 		"channel_id": c.id, "channel_name": "directmessage", "user_id": p.user.id, "user_name": p.user.name,
 		"command": p.app.Command, "text": text, "api_app_id": p.app.ID, "is_enterprise_install": "false",
 		"response_url": s.responseURL(p.app, c, nil, p.user.id), "trigger_id": trigger,
 	})
-}
-
-// trigger is a trigger_id, "n.n.hex".
-func (s *Server) trigger() string {
-	return fmt.Sprintf("%d.%d.%s", 1_000_000_000+s.next(), 2_000_000_000+s.next(), hexID(32))
 }

@@ -85,6 +85,10 @@ type Server struct {
 	faults        []*Fault
 	timers        map[*time.Timer]struct{}
 	buckets       map[string]*rate.Limiter
+	triggers      map[string]*trigger
+	modals        map[string][]*View // by user, the deepest first
+	homes         map[string]*View   // by app and user
+	published     int
 	editsClosed   bool
 	serial        int
 	lastTS        time.Time
@@ -94,6 +98,7 @@ type app struct {
 	App
 	botRevoked, appRevoked bool
 	tabDisabled            bool
+	homeDisabled           bool
 	address                string // where it is called by HTTP, empty for a socket
 	sockets                map[*socket]struct{}
 	waiting                []*Sent
@@ -114,6 +119,9 @@ func New(t T, opts Options) *Server {
 		tickets:       make(map[string]ticket),
 		responses:     make(map[string]*response),
 		ephemerals:    make(map[string][]Message),
+		triggers:      make(map[string]*trigger),
+		modals:        make(map[string][]*View),
+		homes:         make(map[string]*View),
 		timers:        make(map[*time.Timer]struct{}),
 		buckets:       make(map[string]*rate.Limiter),
 	}

@@ -61,3 +61,10 @@ func (s *Server) RevokeAppToken(n int) {
 	defer s.mu.Unlock()
 	s.apps[n].appRevoked = true
 }
+
+// DisableHome takes app n's own page away, as its settings can.
+func (s *Server) DisableHome(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps[n].homeDisabled = true
+}
