@@ -1,0 +1,410 @@
+//go:build unix
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/internal/db"
+	"holm/internal/db/dbtest"
+	"holm/internal/identity"
+	"holm/internal/jobs"
+	"holm/internal/session"
+	"holm/internal/wake"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// desk is an approvals service on a database of its own.
+type desk struct {
+	url     string
+	pool    *pgxpool.Pool
+	hub     *wake.Hub
+	jobs    *river.Client[pgx.Tx]
+	service *approvals.Service
+	agents  []string
+	rules   []rulestore.Row // of the agents
+	asked   atomic.Int64
+}
+
+// newDesk has agents with one rule each, which ask in turn.
+func newDesk(b *testing.B, agents int) *desk {
+	b.Helper()
+	d := &desk{url: dbtest.URL(b)}
+	ctx := context.Background()
+	d.pool = openPool(b, d.url)
+	must(b, db.InTx(ctx, d.pool, func(tx pgx.Tx) (err error) {
+		for i := range agents {
+			name := fmt.Sprintf("%s-%d", agent, i)
+			if _, err = identity.CreateAgent(ctx, tx, name, "bench"); err != nil {
+				return err
+			}
+			rule, err := rulestore.Put(ctx, tx, policy.Row{
+				AgentID: name, ResourceType: policy.TypeTool, ResourceKey: "mcp__up__write",
+				Effect: policy.RequireApproval, Grants: []policy.Grant{policy.Any()},
+			}, "bench")
+			if err != nil {
+				return err
+			}
+			d.agents, d.rules = append(d.agents, name), append(d.rules, rule)
+		}
+		return nil
+	}))
+	d.hub, d.jobs, d.service = newProcess(b, d.pool)
+	return d
+}
+
+func openPool(b *testing.B, url string) *pgxpool.Pool {
+	b.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	must(b, err)
+	config.MaxConns = atOnce + 4
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	must(b, err)
+	b.Cleanup(pool.Close)
+	return pool
+}
+
+// newProcess is what one Holm process has of it: a hub that listens, and a service.
+func newProcess(b *testing.B, pool *pgxpool.Pool) (*wake.Hub, *river.Client[pgx.Tx], *approvals.Service) {
+	b.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	hub := wake.New(pool, log)
+	ready := hub.Wait("ready")
+	defer ready.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = hub.Run(ctx) })
+	b.Cleanup(func() { stop(); running.Wait() })
+	<-ready.C
+	queue, err := jobs.New(jobs.Config{Pool: pool, Hub: hub, Log: log})
+	must(b, err)
+	rules := rulestore.New(pool, hub, log)
+	return hub, queue, approvals.New(approvals.Config{Pool: pool, Hub: hub, Rules: rules, Jobs: queue, Log: log})
+}
+
+// ask puts a question that nobody put before. Five share a session and a
+// requester, since open requests of one are few.
+func (d *desk) ask() (approvals.Request, error) {
+	n := d.asked.Add(1)
+	args, err := policy.ParseArgs(fmt.Appendf(nil, `{"path":"/srv/data/file-%d.txt","text":"a line of text"}`, n))
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	turn := int(n) % len(d.agents)
+	name, rule := d.agents[turn], d.rules[turn]
+	requester := fmt.Sprintf("user-%d-%d", turn, int(n)/len(d.agents)/5)
+	return d.service.Ask(context.Background(), approvals.Call{
+		Session:       session.Session{ID: "key:" + requester, AgentID: name, Kind: session.Key, RequesterID: requester},
+		RequesterName: "a caller", ResourceType: policy.TypeTool, ResourceKey: "mcp__up__write", Args: args,
+		Rule: policy.Row{ID: rule.ID, AgentID: name, ResourceType: policy.TypeTool, ResourceKey: "mcp__up__write", Version: rule.Version},
+	})
+}
+
+// askMany puts n questions, outside the measured time.
+func (d *desk) askMany(b *testing.B, n int) []approvals.Request {
+	b.Helper()
+	requests := make([]approvals.Request, n)
+	together(b, n, func(i int) (err error) {
+		requests[i], err = d.ask()
+		return err
+	})
+	return requests
+}
+
+func (d *desk) decide(r approvals.Request) error {
+	_, err := d.service.Decide(context.Background(), approvals.Decision{
+		AgentID: r.AgentID, RequestID: r.ID, Approve: true, Resolution: policy.Single,
+		Actor: approvals.Actor{Admin: true, Name: "operator", Via: "api"},
+	})
+	return err
+}
+
+// together does n things, atOnce of them at one time.
+func together(b *testing.B, n int, do func(i int) error) {
+	b.Helper()
+	var next atomic.Int64
+	var callers sync.WaitGroup
+	for range min(atOnce, n) {
+		callers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// manyAgents is how many agents ask and are decided about in turn.
+const manyAgents = 16
+
+// BenchmarkAsk measures a new question with its event, audit record and jobs,
+// beside a transaction that inserts a row, an audit record and one job. The
+// questions of one agent are numbered, and so wait for each other.
+func BenchmarkAsk(b *testing.B) {
+	d, one := newDesk(b, manyAgents), newDesk(b, 1)
+	var reference float64
+	b.Run("reference", func(b *testing.B) {
+		b.ResetTimer()
+		together(b, b.N, func(int) error { return d.bareAsk() })
+		reference = perSecond(b)
+	})
+	for name, d := range map[string]*desk{"agents=1": one, "agents=16": d} {
+		b.Run(name, func(b *testing.B) {
+			b.ResetTimer()
+			together(b, b.N, func(int) error { _, err := d.ask(); return err })
+			b.ReportMetric(perSecond(b)/reference, "of-reference")
+		})
+	}
+}
+
+func perSecond(b *testing.B) float64 {
+	rate := float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate, "op/s")
+	return rate
+}
+
+// bareJob does nothing and is never worked.
+type bareJob struct {
+	N int64 `json:"n"`
+}
+
+func (bareJob) Kind() string { return "bench_nothing" }
+
+func (d *desk) bareAsk() error {
+	ctx, n := context.Background(), d.asked.Add(1)
+	return db.InTx(ctx, d.pool, func(tx pgx.Tx) error {
+		const event = `{"requestId":"x","args":{"path":"/srv/data/file.txt","text":"a line of text"}}`
+		_, err := tx.Exec(ctx, `
+			INSERT INTO inbox (channel, event_id, payload)
+			VALUES ('bench', $1, $2)`, fmt.Sprint(n), event)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO audit_queue (kind, data) VALUES ('bench', $1)`, event); err != nil {
+			return err
+		}
+		_, err = d.jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: bareJob{n}}})
+		return err
+	})
+}
+
+// BenchmarkDecide measures a decision with all that follows from it, beside the
+// conditional UPDATE alone.
+func BenchmarkDecide(b *testing.B) {
+	d := newDesk(b, manyAgents)
+	var reference float64
+	b.Run("reference", func(b *testing.B) {
+		requests := d.askMany(b, b.N)
+		b.ResetTimer()
+		together(b, b.N, func(i int) error {
+			_, err := d.pool.Exec(context.Background(), `
+				UPDATE approval_requests
+				SET status = 'rejected', resolved_at = now()
+				WHERE id = $1 AND status = 'pending' AND now() < expires_at`, requests[i].ID)
+			return err
+		})
+		reference = perSecond(b)
+	})
+	b.Run("holm", func(b *testing.B) {
+		requests := d.askMany(b, b.N)
+		b.ResetTimer()
+		together(b, b.N, func(i int) error { return d.decide(requests[i]) })
+		b.ReportMetric(perSecond(b)/reference, "of-reference")
+	})
+}
+
+// held is how many requests wait at one time.
+const held = 1000
+
+// BenchmarkWake measures how long after a decision was committed its waiter is
+// awake, with 1,000 requests held: in the process that decided and in another,
+// beside a NOTIFY that one connection sends and another hears.
+func BenchmarkWake(b *testing.B) {
+	d := newDesk(b, manyAgents)
+	other, _, _ := newProcess(b, openPool(b, d.url))
+	b.Run("reference", func(b *testing.B) { spread(b, d.notify(b)) })
+	b.Run("same_process", func(b *testing.B) { spread(b, d.wake(b, d.hub)) })
+	b.Run("other_process", func(b *testing.B) { spread(b, d.wake(b, other)) })
+}
+
+// spread prints how the delays spread.
+func spread(b *testing.B, delays []time.Duration) {
+	slices.Sort(delays)
+	for name, share := range map[string]float64{"p50-ms": 0.5, "p95-ms": 0.95, "p99-ms": 0.99, "max-ms": 1} {
+		i := int(share*float64(len(delays))) - 1
+		b.ReportMetric(float64(delays[max(i, 0)].Microseconds())/1000, name)
+	}
+	b.ReportMetric(0, "ns/op") // the delays are what counts
+}
+
+func (d *desk) notify(b *testing.B) (delays []time.Duration) {
+	ctx := context.Background()
+	listener, err := pgx.Connect(ctx, d.url)
+	must(b, err)
+	defer listener.Close(ctx)
+	_, err = listener.Exec(ctx, `LISTEN bench_reference`)
+	must(b, err)
+	for range b.N {
+		_, err := d.pool.Exec(ctx, `SELECT pg_notify('bench_reference', 'x')`)
+		must(b, err)
+		sent := time.Now()
+		_, err = listener.WaitForNotification(ctx)
+		must(b, err)
+		delays = append(delays, time.Since(sent))
+	}
+	return delays
+}
+
+// wake decides held requests, one after the other, at least as often as b.N.
+func (d *desk) wake(b *testing.B, hub *wake.Hub) (delays []time.Duration) {
+	for len(delays) < b.N {
+		requests := d.askMany(b, held)
+		waiters, woken := make([]*wake.Waiter, held), make([]chan time.Time, held)
+		for i, r := range requests {
+			waiters[i], woken[i] = hub.Wait(approvals.Key(r.ID)), make(chan time.Time, 1)
+			go func() { <-waiters[i].C; woken[i] <- time.Now() }()
+		}
+		for i, r := range requests {
+			must(b, d.decide(r))
+			committed := time.Now()
+			delays = append(delays, max((<-woken[i]).Sub(committed), 0))
+			waiters[i].Close()
+		}
+	}
+	return delays
+}
+
+// BenchmarkPickUp measures how long a job waits for its worker, one at a time and
+// in bursts of a hundred.
+func BenchmarkPickUp(b *testing.B) {
+	for _, burst := range []int{1, 100} {
+		b.Run(fmt.Sprintf("burst=%d", burst), func(b *testing.B) { spread(b, pickUp(b, burst)) })
+	}
+}
+
+type timedWorker struct {
+	river.WorkerDefaults[bareJob]
+	begun chan time.Time
+}
+
+func (w *timedWorker) Work(context.Context, *river.Job[bareJob]) error {
+	w.begun <- time.Now()
+	return nil
+}
+
+func pickUp(b *testing.B, burst int) (delays []time.Duration) {
+	ctx, pool := context.Background(), dbtest.DB(b)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	workers, worker := river.NewWorkers(), &timedWorker{begun: make(chan time.Time, burst)}
+	river.AddWorker(workers, worker)
+	client, err := jobs.New(jobs.Config{Pool: pool, Hub: wake.New(pool, log), Log: log, Workers: workers})
+	must(b, err)
+	must(b, client.Start(ctx))
+	defer func() { must(b, client.Stop(ctx)) }()
+	for len(delays) < b.N {
+		params := make([]river.InsertManyParams, burst)
+		for i := range params {
+			params[i] = river.InsertManyParams{Args: bareJob{int64(i)}}
+		}
+		_, err := client.InsertMany(ctx, params)
+		must(b, err)
+		queued := time.Now()
+		for range burst {
+			delays = append(delays, max((<-worker.begun).Sub(queued), 0))
+		}
+	}
+	return delays
+}
+
+// finished is how many requests of the past lie beside those that are measured.
+const finished = 1_000_000
+
+// BenchmarkGrowth measures asking, deciding and listing what is open, in an empty
+// database and beside a million finished requests.
+func BenchmarkGrowth(b *testing.B) {
+	empty := map[string]float64{}
+	for _, rows := range []int{0, finished} {
+		b.Run(fmt.Sprintf("finished=%d", rows), func(b *testing.B) {
+			d := newDesk(b, manyAgents)
+			d.fill(b, rows)
+			for name, run := range map[string]func(*testing.B){"ask": d.benchAsk, "decide": d.benchDecide, "list": d.benchList} {
+				b.Run(name, func(b *testing.B) {
+					run(b)
+					each := b.Elapsed().Seconds() / float64(b.N)
+					if rows == 0 {
+						empty[name] = each
+					}
+					b.ReportMetric(each/empty[name], "x-empty")
+				})
+			}
+		})
+	}
+}
+
+func (d *desk) benchAsk(b *testing.B) {
+	b.ResetTimer()
+	together(b, b.N, func(int) error { _, err := d.ask(); return err })
+}
+
+func (d *desk) benchDecide(b *testing.B) {
+	requests := d.askMany(b, b.N)
+	b.ResetTimer()
+	together(b, b.N, func(i int) error { return d.decide(requests[i]) })
+}
+
+// benchList reads a page of what is open, of which there are always as many.
+func (d *desk) benchList(b *testing.B) {
+	_, err := d.pool.Exec(context.Background(), `DELETE FROM approval_requests WHERE status = 'pending'`)
+	must(b, err)
+	d.askMany(b, 100)
+	b.ResetTimer()
+	together(b, b.N, func(int) error {
+		_, err := approvals.List(context.Background(), d.pool, d.agents[0], approvals.Filter{Status: approvals.Pending})
+		return err
+	})
+}
+
+// fill stores finished requests, copies of one that went the whole way.
+func (d *desk) fill(b *testing.B, rows int) {
+	b.Helper()
+	if rows == 0 {
+		return
+	}
+	ctx := context.Background()
+	r, err := d.ask()
+	must(b, err)
+	must(b, d.decide(r))
+	_, err = d.pool.Exec(ctx, `
+		UPDATE approval_requests
+		SET claimed_at = now(), finished_at = now(), outcome = 'succeeded', told_at = now()
+		WHERE id = $1`, r.ID)
+	must(b, err)
+	_, err = d.pool.Exec(ctx, `
+		INSERT INTO approval_requests
+		SELECT copy.*
+		FROM approval_requests r
+		CROSS JOIN generate_series(1, $2) n
+		CROSS JOIN LATERAL jsonb_populate_record(r, jsonb_build_object(
+		    'id', '00000000-' || n, 'short_id', 1000000000 + n, 'args_digest', md5(n::text) || md5((n + 1)::text))) copy
+		WHERE r.id = $1`, r.ID, rows)
+	must(b, err)
+	_, err = d.pool.Exec(ctx, `ANALYZE`)
+	must(b, err)
+}
