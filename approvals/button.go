@@ -28,10 +28,33 @@ const (
 	AlwaysArguments Action = 4 // for good, with exactly these arguments
 	Reject          Action = 5
 	ShowDetails     Action = 6 // decides nothing
+	AskReason       Action = 7 // holds the request for a rejection with a reason
+	WriteReason     Action = 8 // asks for the reason in the reviewer's own words
+	Back            Action = 9 // ends the hold without a decision
+
+	// Rejections with a reason that needs no typing.
+	RejectNotNow         Action = 16
+	RejectWrongArguments Action = 17
+	RejectTooRisky       Action = 18
+	RejectAskMeFirst     Action = 19
 )
 
+// readyReasons are passed on as if they had been typed.
+var readyReasons = map[Action]string{
+	RejectNotNow:         "Not now.",
+	RejectWrongArguments: "The arguments are wrong.",
+	RejectTooRisky:       "Too risky.",
+	RejectAskMeFirst:     "Ask me first.",
+}
+
 // Decides tells whether the action is an answer to the request.
-func (a Action) Decides() bool { return a >= ApproveCall && a <= Reject }
+func (a Action) Decides() bool { return a >= ApproveCall && a <= Reject || a.Reason() != "" }
+
+// Approves tells whether the answer is an approval.
+func (a Action) Approves() bool { return a.Resolution() != "" }
+
+// Reason is what the action itself gives as the reason, mostly nothing.
+func (a Action) Reason() string { return readyReasons[a] }
 
 // Resolution is what the action leaves, empty when it approves nothing.
 func (a Action) Resolution() policy.Resolution {
@@ -62,14 +85,20 @@ type Button struct {
 	Channel, Identity string
 	// Chat and Message are where the card is, empty before it was sent.
 	Chat, Message string
-	Action        Action `db:"-"`
+	// ButtonID is the part of its tokens that all buttons of the card share.
+	ButtonID []byte
+	Action   Action `db:"-"`
 }
 
 // Decision is the answer that pressing the button means, given by actor.
 func (b Button) Decision(actor Actor) Decision {
+	return b.Action.decision(b.AgentID, b.ID, actor)
+}
+
+func (a Action) decision(agentID, requestID string, actor Actor) Decision {
 	return Decision{
-		AgentID: b.AgentID, RequestID: b.ID, Approve: b.Action != Reject,
-		Resolution: b.Action.Resolution(), Extent: b.Action.Extent(), Actor: actor,
+		AgentID: agentID, RequestID: requestID, Approve: a.Approves(),
+		Resolution: a.Resolution(), Extent: a.Extent(), Reason: a.Reason(), Actor: actor,
 	}
 }
 
@@ -122,7 +151,7 @@ func FindButton(ctx context.Context, q db.Queryer, k *secret.Keeper, token strin
 func readButton(ctx context.Context, q db.Queryer, id []byte) (Button, error) {
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`,
-		    d.id, d.channel, d.identity, d.chat, d.message
+		    d.id, d.channel, d.identity, d.chat, d.message, d.button_id
 		FROM card_deliveries d
 		JOIN approval_requests r ON r.id = d.request_id
 		WHERE d.button_id = $1`, id)

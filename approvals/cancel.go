@@ -53,7 +53,7 @@ func (s *Service) Cancel(ctx context.Context, c Cancellation) (Request, error) {
 			r = cancelled
 			return s.resolved(ctx, tx, r, c.Actor.ID())
 		}
-		r, refused, err = s.whyNot(ctx, tx, r)
+		r, refused, err = s.whyNot(ctx, tx, r, c.Actor)
 		return err
 	})
 	if err != nil {

@@ -60,6 +60,9 @@ type Decision struct {
 	// Reason reaches the requester; at most 1000 characters.
 	Reason string
 	Actor  Actor
+
+	// held makes the decision depend on the actor's hold for this action.
+	held Action
 }
 
 const maxReason = 1000
@@ -70,7 +73,8 @@ const DefaultRule = "default"
 
 // Decide moves a pending request to approved or rejected, once: of any number
 // of decisions one wins and the others are a Conflict that says who, when and
-// what. A request whose deadline has passed is Gone, by the database's clock
+// what; so is a decision while somebody else writes a reason. A request whose
+// deadline has passed is Gone, by the database's clock
 // in the deciding statement. Who is not entitled is Forbidden, a resolution
 // that the rule does not offer Invalid, a foreign request NotFound.
 func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
@@ -82,11 +86,7 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 	var r Request
 	var refused error
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		r, err = Get(ctx, tx, d.AgentID, d.RequestID)
-		if err != nil {
-			return err
-		}
-		if err := mayDecide(ctx, tx, r, d.Actor); err != nil {
+		if r, err = s.reviewable(ctx, tx, d.AgentID, d.RequestID, d.Actor); err != nil {
 			return err
 		}
 		if d.Approve && r.Status == Pending && !slices.Contains(r.Settings.Resolutions, d.Resolution) {
@@ -101,7 +101,7 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 			r = moved
 			return s.settle(ctx, tx, r, d)
 		}
-		r, refused, err = s.whyNot(ctx, tx, r)
+		r, refused, err = s.whyNot(ctx, tx, r, d.Actor)
 		return err
 	})
 	if err != nil {
@@ -163,13 +163,16 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (R
 		    resolved_via = $6,
 		    reason = NULLIF($7, ''),
 		    extent = $8,
+		    hold = NULL,
 		    resolved_at = clock_timestamp(),
 		    version = r.version + 1
 		WHERE r.id = $1
 		  AND r.status = 'pending'
 		  AND clock_timestamp() < r.expires_at
+		  AND (r.hold IS NULL OR r.hold ->> 'by' = $4)
+		  AND ($9 = 0 OR (r.hold ->> 'action')::int = $9)
 		RETURNING `+columns,
-		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason, extent))
+		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason, extent, int(d.held)))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("decide: %w", err)
 	}
@@ -275,7 +278,7 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 
 // whyNot explains a decision that came second or too late; a request found
 // past its deadline is expired on the way.
-func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request) (Request, error, error) {
+func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request, actor Actor) (Request, error, error) {
 	expired, ok, err := s.expire(ctx, tx, r.ID)
 	if err != nil {
 		return r, nil, err
@@ -287,8 +290,13 @@ func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request) (Request, er
 	if err != nil {
 		return r, nil, err
 	}
-	if now.Status == Expired {
+	switch {
+	case now.Status == Expired:
 		return now, expiredError(now), nil
+	case now.Status == Pending && now.Hold != nil && now.Hold.By != actor.ID():
+		return now, reasonAwaited(now), nil
+	case now.Status == Pending:
+		return now, holdOver(now), nil
 	}
 	return now, alreadyDecided(now), nil
 }

@@ -53,6 +53,14 @@ type ExpireArgs struct {
 // Kind names the job in River's table.
 func (ExpireArgs) Kind() string { return "approval_expire" }
 
+// EndHoldArgs ends a wait for a reason that nobody ended.
+type EndHoldArgs struct {
+	RequestID string `json:"requestId"`
+}
+
+// Kind names the job in River's table.
+func (EndHoldArgs) Kind() string { return "approval_end_hold" }
+
 // ReconcileArgs repairs what a crash left behind. It is periodic.
 type ReconcileArgs struct{}
 

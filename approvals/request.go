@@ -54,6 +54,8 @@ type Request struct {
 	Outcome      *Outcome
 	Result       []byte
 	ToldAt       *time.Time
+	// Hold is read through Held.
+	Hold *Hold
 }
 
 // Settings are those of the rule that asked, fixed when it asked.
@@ -86,7 +88,7 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at`
+	r.outcome, r.result, r.told_at, r.hold`
 
 // collect reads exactly one request; ok is false when there is none.
 func collect(rows pgx.Rows, queryErr error) (r Request, ok bool, err error) {

@@ -38,6 +38,17 @@ type Wire struct {
 	TTLMinutes    int                `json:"ttlMinutes"`
 	Outcome       *Outcome           `json:"outcome,omitempty"`
 	Deliveries    []Delivery         `json:"deliveries"`
+	// AwaitingReason tells that a reviewer is writing a reason: nobody else can
+	// decide before Until.
+	AwaitingReason *AwaitingReason `json:"awaitingReason,omitempty"`
+}
+
+// AwaitingReason is a Hold as callers see it.
+type AwaitingReason struct {
+	By    string    `json:"by"`
+	Name  string    `json:"name"`
+	Via   string    `json:"via"`
+	Until time.Time `json:"until"`
 }
 
 // Delivery is where a card of the request is and what became of it.
@@ -84,6 +95,10 @@ func (r Request) wire(deliveries []Delivery) Wire {
 	if deliveries == nil {
 		deliveries = []Delivery{}
 	}
+	var awaiting *AwaitingReason
+	if h := r.Held(); h != nil {
+		awaiting = &AwaitingReason{By: h.By, Name: h.Name, Via: h.Via, Until: h.Until}
+	}
 	return Wire{
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName,
@@ -92,6 +107,6 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		Status: r.Status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
-		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries,
+		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries, AwaitingReason: awaiting,
 	}
 }

@@ -18,6 +18,13 @@ const (
 	LabelAlwaysTool      = "Always: this tool"
 	LabelAlwaysArguments = "Always: these arguments"
 	LabelReject          = "Reject"
+	LabelRejectWhy       = "Reject with reason…"
+	LabelNotNow          = "Not now"
+	LabelWrongArguments  = "Wrong arguments"
+	LabelTooRisky        = "Too risky"
+	LabelAskMeFirst      = "Ask me first"
+	LabelOther           = "Other…"
+	LabelBack            = "Back"
 	LabelDetails         = "Details"
 )
 
@@ -35,6 +42,10 @@ type Surface struct {
 	// Files tells that the channel sends files, so that Details reach arguments
 	// of any length.
 	Files bool
+	// Asks tells that the channel is an Asker, so that a reason can be given.
+	Asks bool
+	// User is the recipient, who sees the dialog while the request is held for them.
+	User string
 	// Token gives the token of a button; it is called for the buttons shown.
 	Token func(approvals.Action) string
 }
@@ -56,7 +67,13 @@ func Render(r approvals.Request, s Surface) Card {
 	if !approvable {
 		c.Notes = append(c.Notes, "The arguments cannot be shown in full here, so this card cannot approve; the web page and the command line can.")
 	}
-	c.Buttons = buttons(r, s, approvable, len(args) > 0 && reachable(r, s))
+	details := len(args) > 0 && reachable(r, s)
+	if h := r.Held(); h != nil && (h.By != s.User || s.Asks) {
+		c.Notes = append(c.Notes, heldNote(r, h, s))
+		c.Buttons = dialog(h, s, details)
+		return c
+	}
+	c.Buttons = buttons(r, s, approvable, details)
 	return c
 }
 
@@ -141,12 +158,7 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // buttons are those that the rule offers.
 func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Button {
-	button := func(shown bool, a approvals.Action, label string, style ButtonStyle) []Button {
-		if !shown {
-			return nil
-		}
-		return []Button{{Label: label, Token: s.Token(a), Style: style}}
-	}
+	button := s.button
 	once := approvable && offers(r, policy.Once)
 	always := approvable && offers(r, policy.Persistent)
 	return rows(s.Limits.ButtonRow,
@@ -158,7 +170,17 @@ func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Butto
 			button(always, approvals.AlwaysArguments, LabelAlwaysArguments, Plain)),
 		slices.Concat(
 			button(true, approvals.Reject, LabelReject, Danger),
+			button(s.Asks, approvals.AskReason, LabelRejectWhy, Plain)),
+		slices.Concat(
 			button(details, approvals.ShowDetails, LabelDetails, Plain)))
+}
+
+// button is a row of the one button, empty when it is not shown.
+func (s Surface) button(shown bool, a approvals.Action, label string, style ButtonStyle) []Button {
+	if !shown {
+		return nil
+	}
+	return []Button{{Label: label, Token: s.Token(a), Style: style}}
 }
 
 // rows leaves out empty rows and breaks those that are too long.

@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the golden cards anew")
 
 // surface is a channel with files and Telegram's measures.
 var surface = bot.Surface{
+	Asks: true, User: "olga",
 	Limits: bot.Limits{Value: 600, Total: 3800, ButtonRow: 3}, Files: true,
 	Token: func(a approvals.Action) string { return fmt.Sprintf("token-%d", a) },
 }
@@ -59,6 +60,13 @@ func approved(resolution policy.Resolution, change func(*approvals.Request)) app
 	})
 }
 
+// held is an open request whose reviewer is writing a reason.
+func held(by string, action approvals.Action) approvals.Request {
+	r := open(`{"a":1}`)
+	r.Hold = &approvals.Hold{By: by, Name: "Ot\u202eto", Via: "telegram", Action: action, Until: noon.Add(2 * time.Minute)}
+	return r
+}
+
 func nothing(*approvals.Request) {}
 
 func ran(outcome approvals.Outcome) approvals.Request {
@@ -91,6 +99,9 @@ func TestCardsLookAsTheyDid(t *testing.T) {
 			r.Settings = approvals.Settings{Resolutions: []policy.Resolution{policy.Once}, Binding: policy.BindResource}
 			return r
 		}(),
+		"held-mine":     held("olga", approvals.Reject),
+		"held-other":    held("otto", approvals.Reject),
+		"held-approval": held("olga", approvals.ApproveCall),
 		"open-hostile": func() approvals.Request {
 			r := open(`{"a":1}`)
 			r.RequesterName, r.ResourceKey = "Eve\nOpen until: never\u202e", "x\nDigest 00000000"
@@ -175,7 +186,7 @@ func TestACardWithoutAWayToTheArgumentsCannotApprove(t *testing.T) {
 	noFiles.Files = false
 
 	labels := labelsOf(bot.Render(r, noFiles))
-	if diff := cmp.Diff([]string{bot.LabelReject}, labels); diff != "" {
+	if diff := cmp.Diff([]string{bot.LabelReject, bot.LabelRejectWhy}, labels); diff != "" {
 		t.Errorf("buttons without a way to the arguments (-want +got):\n%s", diff)
 	}
 	if labels := labelsOf(bot.Render(r, surface)); !slices.Contains(labels, bot.LabelApproveCall) || !slices.Contains(labels, bot.LabelDetails) {

@@ -25,7 +25,8 @@ type Channel interface {
 	Update(ctx context.Context, ref MessageRef, c Card) error
 	// Answer tells one person, privately, what became of their tap: a toast or
 	// an ephemeral line. It is called once for every tap, also a refused one.
-	// A tap too old to be answered is not an error.
+	// An empty text only ends the platform's waiting. A tap too old to be
+	// answered is not an error.
 	Answer(ctx context.Context, ev Event, text string) error
 	// Decode reads a payload that this channel handed to Inbox.Store. It does
 	// no I/O. ok is false for payloads that concern nobody (joins, edits, the
@@ -115,6 +116,8 @@ const (
 	Text EventKind = "text"
 	// Opened is a page that somebody opened; see Home.
 	Opened EventKind = "opened"
+	// Reply is what was written in answer to the Question whose Token it has.
+	Reply EventKind = "reply"
 )
 
 // Event is one thing a person did on a platform, verified by the platform.
@@ -133,6 +136,8 @@ type Event struct {
 	Text, Token string
 	// Message is the message whose button was pressed, or that was typed.
 	Message MessageRef
+	// ReplyTo is the bot's own message that a Text answers, zero for none.
+	ReplyTo MessageRef
 	// Reply is opaque to the bot; Answer finds in it what it needs.
 	Reply json.RawMessage
 }

@@ -94,6 +94,9 @@ func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, event inboxA
 }
 
 func (b *Bot) replyTo(ctx context.Context, ch Channel, ev Event, event inboxArgs) (string, error) {
+	if text, ok, err := b.promptAnswer(ctx, ch, ev); ok || err != nil {
+		return text, err
+	}
 	who, err := b.personOf(ctx, ch, ev)
 	if err != nil {
 		return "", err

@@ -23,6 +23,7 @@ type delivery struct {
 	RequestID string
 	Channel   string
 	Identity  string
+	UserID    string
 	ButtonID  []byte
 	State     string
 	Chat      string
@@ -48,7 +49,7 @@ const (
 // false when the request has been deleted with its agent.
 func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
 	rows, err := q.Query(ctx, `
-		SELECT id, request_id, channel, identity, button_id, state, chat, message, shown_hash
+		SELECT id, request_id, channel, identity, user_id, button_id, state, chat, message, shown_hash
 		FROM card_deliveries
 		WHERE id = $1`, id)
 	if err != nil {
@@ -80,8 +81,9 @@ func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string)
 // surface is what the card of a delivery is rendered for.
 func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits) Surface {
 	_, files := ch.(FileSender)
+	_, asks := ch.(Asker)
 	return Surface{
-		Limits: limits, Files: files,
+		Limits: limits, Files: files, Asks: asks, User: d.UserID,
 		Token: func(a approvals.Action) string {
 			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
 		},

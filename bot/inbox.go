@@ -151,6 +151,8 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 		return b.openHome(ctx, ch, ev)
 	case Text:
 		return b.handleText(ctx, ch, ev, event, last)
+	case Reply:
+		return b.handleReply(ctx, ch, ev, last)
 	}
 	return fmt.Errorf("event of unknown kind %q", ev.Kind)
 }

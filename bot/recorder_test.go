@@ -19,12 +19,15 @@ type recorder struct {
 	namespace string
 	limits    bot.Limits
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at each change
-	next     int
-	messages []*message
-	answers  []answer
-	files    []file
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced at each change
+	next      int
+	messages  []*message
+	answers   []answer
+	files     []file
+	questions []question
+	// atOnce makes the channel one that asks without a message of its own.
+	atOnce bool
 	// before is called ahead of each Send and Update, without the lock; its
 	// error is what the platform answers.
 	before func(what string, c bot.Card) error
@@ -39,6 +42,12 @@ type message struct {
 
 type answer struct{ identity, text string }
 
+type question struct {
+	identity string
+	bot.Question
+	at bot.MessageRef
+}
+
 type file struct {
 	to      bot.Recipient
 	name    string
@@ -51,6 +60,7 @@ type withFiles struct{ *recorder }
 
 var (
 	_ bot.Channel    = (*recorder)(nil)
+	_ bot.Asker      = (*recorder)(nil)
 	_ bot.FileSender = withFiles{}
 )
 
@@ -130,6 +140,24 @@ func (c *recorder) Answer(_ context.Context, ev bot.Event, text string) error {
 	c.touch()
 	return nil
 }
+
+func (c *recorder) Ask(_ context.Context, ev bot.Event, q bot.Question) (bot.MessageRef, error) {
+	if err := c.ask("ask", bot.Card{Head: q.Text}); err != nil {
+		return bot.MessageRef{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := question{identity: ev.Identity, Question: q}
+	if !c.atOnce {
+		c.next++
+		asked.at = bot.MessageRef{Chat: "chat-" + ev.Identity, Message: fmt.Sprint(c.next)}
+	}
+	c.questions = append(c.questions, asked)
+	c.touch()
+	return asked.at, nil
+}
+
+func (c *recorder) AsksAtOnce() bool { return c.atOnce }
 
 func (c *recorder) Decode(payload json.RawMessage) (bot.Event, bool, error) {
 	var ev bot.Event

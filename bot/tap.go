@@ -50,12 +50,29 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 	if err := b.adopt(ctx, btn, ev.Message); err != nil {
 		return "", err
 	}
-	if !btn.Action.Decides() {
+	text, err := b.press(ctx, ch, ev, btn, user)
+	if btn.Action != approvals.ShowDetails {
+		b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message)
+	}
+	return text, err
+}
+
+// press does what the button is for.
+func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.Button, user identity.User) (string, error) {
+	who := actor(ch, user)
+	switch {
+	case btn.Action.Decides():
+		return b.decide(ctx, btn.Decision(who))
+	case btn.Action == approvals.AskReason:
+		return b.awaitReason(ctx, ch, ev, btn, approvals.Reject, who)
+	case btn.Action == approvals.WriteReason:
+		return b.writeReason(ctx, ch, ev, btn, who)
+	case btn.Action == approvals.Back:
+		return b.dropReason(ctx, btn, who)
+	case btn.Action == approvals.ShowDetails:
 		return b.tapDetails(ctx, ch, btn, user)
 	}
-	text, err := b.decide(ctx, btn.Decision(actor(ch, user)))
-	b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message)
-	return text, err
+	return "This button is not one of ours. Nothing was changed.", nil
 }
 
 // actor is a person that a platform has vouched for.
@@ -64,9 +81,6 @@ func actor(ch Channel, user identity.User) approvals.Actor {
 }
 
 func (b *Bot) tapDetails(ctx context.Context, ch Channel, btn approvals.Button, user identity.User) (string, error) {
-	if btn.Action != approvals.ShowDetails {
-		return "This button is not one of ours. Nothing was changed.", nil
-	}
 	role, err := identity.RoleOf(ctx, b.Pool, btn.AgentID, user.ID)
 	if err != nil {
 		return "", fmt.Errorf("read role: %w", err)
@@ -87,24 +101,13 @@ func (b *Bot) decide(ctx context.Context, d approvals.Decision) (string, error) 
 	if err == nil {
 		return decided(r), nil
 	}
-	f, ok := fault.As(err)
-	if !ok {
-		return "", err
-	}
-	switch f.Kind {
-	case fault.Conflict:
-		if isRepeat(r, d) {
-			return decided(r), nil
-		}
-		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r)), nil
-	case fault.Gone:
-		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r)), nil
-	case fault.Forbidden:
+	switch {
+	case isKnown(err, fault.Conflict) && isRepeat(r, d):
+		return decided(r), nil
+	case isKnown(err, fault.Forbidden):
 		return fmt.Sprintf("You are no owner of agent %s any more. Nothing was changed.", d.AgentID), nil
-	case fault.Invalid, fault.NotFound:
-		return sentence(f.Message), nil
 	}
-	return "", err
+	return refusal(r, err)
 }
 
 // isRepeat tells whether d is what its actor has decided before: platforms

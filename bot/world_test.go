@@ -72,6 +72,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	workers := river.NewWorkers()
 	w.bot.AddWorkers(workers)
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: w.svc})
+	river.AddWorker(workers, &approvals.EndHoldWorker{Service: w.svc})
 	w.client = must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
@@ -260,6 +261,14 @@ func (w *world) says(who, line string) string {
 
 func (w *world) saysAs(who, line string, direct bool) string {
 	w.t.Helper()
+	return w.replyTo(who, func() {
+		w.store(bot.Event{Kind: bot.Text, Identity: who, Name: who, Direct: direct, Text: line})
+	})
+}
+
+// replyTo gives what the bot says to a person after do.
+func (w *world) replyTo(who string, do func()) string {
+	w.t.Helper()
 	count := func() (n int, last string) {
 		for _, m := range w.chat.messages {
 			if m.to.Identity == who && len(m.card.Facts) == 0 {
@@ -271,7 +280,7 @@ func (w *world) saysAs(who, line string, direct bool) string {
 	w.chat.mu.Lock()
 	before, _ := count()
 	w.chat.mu.Unlock()
-	w.store(bot.Event{Kind: bot.Text, Identity: who, Name: who, Direct: direct, Text: line})
+	do()
 	var text string
 	w.see("a reply to "+who, func() bool {
 		n, last := count()

@@ -140,6 +140,9 @@ func (c *Channel) Answer(ctx context.Context, ev bot.Event, text string) error {
 	if err := json.Unmarshal(ev.Reply, &to); err != nil || to.User == "" {
 		return errors.New("slack: an event without the address to answer to")
 	}
+	if text == "" { // Slack does not wait: the tap was acknowledged when it came
+		return nil
+	}
 	if to.Channel == "" { // a page is no channel
 		var err error
 		if to.Channel, _, err = c.directChat(ctx, to.User); err != nil {

@@ -101,6 +101,9 @@ func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {
 	ev := m.From.event(bot.Text)
 	ev.Command = commandForm.MatchString(strings.TrimSpace(m.Text))
 	ev.Text, ev.Message, ev.Direct = text, refOf(m.Chat.ID, m.ID), m.Chat.isDirect(m.From)
+	if c.isAnswerToBot(m) {
+		ev.ReplyTo = refOf(m.Chat.ID, m.ReplyTo.ID)
+	}
 	return ev, true, nil
 }
 
@@ -128,8 +131,12 @@ func (c *Channel) ownText(m *message) (text string, meant bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	toBot := m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == c.id()
-	return text, m.Chat.Type == "private" || mentioned || toBot, nil
+	return text, m.Chat.Type == "private" || mentioned || c.isAnswerToBot(m), nil
+}
+
+// isAnswerToBot tells whether a message quotes one of the bot's own.
+func (c *Channel) isAnswerToBot(m *message) bool {
+	return m.ReplyTo != nil && m.ReplyTo.From != nil && m.ReplyTo.From.ID == c.id()
 }
 
 // withoutMention takes the first mention of this bot out of a text.

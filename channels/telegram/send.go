@@ -33,8 +33,13 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	if keys != nil {
 		params.ReplyMarkup = keys
 	}
+	return c.sendText(ctx, chat, card, params)
+}
+
+// sendText sends a card's text with what params say besides.
+func (c *Channel) sendText(ctx context.Context, chat int64, card bot.Card, params tg.SendMessageParams) (bot.MessageRef, error) {
 	var sent *models.Message
-	err = c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
+	err := c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
 		attempt := params // the client may still be reading the last attempt's
 		attempt.Text, attempt.ParseMode = text, mode
 		var err error

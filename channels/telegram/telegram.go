@@ -68,6 +68,7 @@ var (
 	_ bot.Channel    = (*Channel)(nil)
 	_ bot.Linker     = (*Channel)(nil)
 	_ bot.FileSender = (*Channel)(nil)
+	_ bot.Asker      = (*Channel)(nil)
 )
 
 // tokenForm is what @BotFather gives out: the bot's user id and a secret.

@@ -197,6 +197,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 		return err
 	}
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: a.approvals})
+	river.AddWorker(workers, &approvals.EndHoldWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.ReconcileWorker{Service: a.approvals})
 	river.AddWorker(workers, webhook.NewDeliverWorker(a.pool, keeper))
 	a.bot.AddWorkers(workers)

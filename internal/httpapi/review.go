@@ -161,8 +161,7 @@ var errOtherButton = fault.New(fault.Forbidden, "other_button", "this button was
 // means tells whether the body says what the button does; what it leaves out
 // is the button's to say.
 func means(b approvals.Button, body Review) bool {
-	approve := b.Action != approvals.Reject
-	return approve == (body.Decision == "approved") &&
+	return b.Action.Approves() == (body.Decision == "approved") &&
 		(body.Resolution == "" || body.Resolution == string(b.Action.Resolution())) &&
 		(body.Extent == "" || body.Extent == string(b.Action.Extent()))
 }

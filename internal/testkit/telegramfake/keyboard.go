@@ -3,14 +3,17 @@ package telegramfake
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	maxData      = 64     // bytes, #inlinekeyboardbutton
-	maxButtons   = 100    // in all; reported by users, not documented
-	maxRow       = 8      // likewise
-	maxMarkup    = 10_000 // bytes; likewise
-	buttonStyles = `danger success primary`
+	maxData    = 64     // bytes, #inlinekeyboardbutton
+	maxButtons = 100    // in all; reported by users, not documented
+	maxRow     = 8      // likewise
+	maxMarkup  = 10_000 // bytes; likewise
+
+	maxPlaceholder = 64 // characters, #forcereply
+	buttonStyles   = `danger success primary`
 )
 
 // Button of an inline keyboard.
@@ -41,6 +44,22 @@ func (s *Server) keyboard(raw string) ([][]Button, error) {
 		return nil, badRequest("can't parse inline keyboard: field \"inline_keyboard\" must be of type Array of Array")
 	}
 	return s.rows(rows, len(raw))
+}
+
+// forceReply reads reply_markup as a ForceReply; false means that it is none.
+func (s *Server) forceReply(raw string) (bool, error) {
+	var markup struct {
+		Force       json.RawMessage `json:"force_reply"`
+		Placeholder *string         `json:"input_field_placeholder"`
+	}
+	if json.Unmarshal([]byte(raw), &markup) != nil || markup.Force == nil {
+		return false, nil
+	}
+	s.checkFields("ForceReply", json.RawMessage(raw))
+	if p := markup.Placeholder; p != nil && (*p == "" || utf8.RuneCountInString(*p) > maxPlaceholder) {
+		s.t.Errorf("telegramfake: a placeholder has 1 to %d characters, not %q", maxPlaceholder, *p)
+	}
+	return string(markup.Force) == "true", nil
 }
 
 func (s *Server) rows(rows [][]json.RawMessage, size int) ([][]Button, error) {

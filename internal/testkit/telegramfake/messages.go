@@ -14,8 +14,10 @@ type Message struct {
 	Buttons  [][]Button
 	// Silent came without a sound; NoPreview without link previews.
 	Silent, NoPreview bool
-	ReplyTo           int64
-	Document          *File
+	// ForceReply opened the reply box for the person.
+	ForceReply bool
+	ReplyTo    int64
+	Document   *File
 	// Edits counts how often it was edited; Deleted hides it from the person.
 	Edits   int
 	Deleted bool

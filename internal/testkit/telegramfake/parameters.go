@@ -41,6 +41,7 @@ var objectFields = map[string]string{
 	"InlineKeyboardMarkup": `inline_keyboard`,
 	"InlineKeyboardButton": `text icon_custom_emoji_id style url callback_data web_app login_url switch_inline_query
 		switch_inline_query_current_chat switch_inline_query_chosen_chat copy_text callback_game pay`,
+	"ForceReply":         `force_reply input_field_placeholder selective`,
 	"LinkPreviewOptions": `is_disabled url prefer_small_media prefer_large_media show_above_text`,
 	"ReplyParameters": `message_id chat_id allow_sending_without_reply quote quote_parse_mode quote_entities
 		quote_position checklist_task_id poll_option_id`,

@@ -54,11 +54,17 @@ func (s *Server) draft(c *request, field, empty, long string, most int) (*messag
 	case utf8.RuneCountInString(text) > most:
 		return nil, badRequest(long)
 	}
-	buttons, err := s.keyboard(c.values["reply_markup"])
+	force, err := s.forceReply(c.values["reply_markup"])
 	if err != nil {
 		return nil, err
 	}
-	m := &message{Message: Message{Text: text, Entities: entities, Buttons: buttons, From: s.me}}
+	var buttons [][]Button
+	if !force {
+		if buttons, err = s.keyboard(c.values["reply_markup"]); err != nil {
+			return nil, err
+		}
+	}
+	m := &message{Message: Message{Text: text, Entities: entities, Buttons: buttons, ForceReply: force, From: s.me}}
 	m.Silent = c.bool("disable_notification")
 	m.NoPreview, err = s.noPreview(c.values["link_preview_options"])
 	return m, err

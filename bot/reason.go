@@ -1,0 +1,234 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/approvals"
+	"holm/internal/fault"
+	"holm/internal/identity"
+)
+
+// Question asks one person for one text.
+type Question struct {
+	// Title is at most 24 characters; Text is a sentence or two.
+	Title, Text string
+	// Token comes back with the answer where the platform can carry it.
+	Token string
+}
+
+// Asker is a capability: the channel can ask a person for a text in answer to
+// their tap.
+type Asker interface {
+	// Ask puts q to the person who made the tap ev, and to nobody else. What
+	// they write comes in as an event: of kind Reply with q's Token, where the
+	// platform carries it along (a modal); or as a Text whose ReplyTo is the
+	// message that Ask returned. A tap that is too old to be asked on is an error.
+	Ask(ctx context.Context, ev Event, q Question) (MessageRef, error)
+	// AsksAtOnce tells that asking costs no further tap or message: then the
+	// bot asks right away, and not only after "Other…".
+	AsksAtOnce() bool
+}
+
+// awaitReason holds a request for a person who decides with a reason, and asks
+// for it: at once where the channel can, or for an approval, which has no ready
+// reasons to offer.
+func (b *Bot) awaitReason(ctx context.Context, ch Channel, ev Event, btn approvals.Button, decision approvals.Action, who approvals.Actor) (string, error) {
+	r, err := b.Approvals.Await(ctx, btn.AgentID, btn.ID, decision, who)
+	if err != nil {
+		return refusal(r, err)
+	}
+	asker, ok := ch.(Asker)
+	if !ok {
+		return fmt.Sprintf("This needs a reason. Send: %s.", inWords(decision, r)), nil
+	}
+	if !asker.AsksAtOnce() && !decision.Approves() {
+		return "Tap a reason. Nobody else can decide meanwhile.", nil
+	}
+	return b.ask(ctx, asker, ev, btn, decision)
+}
+
+// inWords is the command that gives a decision with a reason.
+func inWords(decision approvals.Action, r approvals.Request) string {
+	if decision.Approves() {
+		return fmt.Sprintf("approve %d REASON", r.ShortID)
+	}
+	return fmt.Sprintf("reject %d REASON", r.ShortID)
+}
+
+// ask puts the question and notes the message that carries it, if any. A crash
+// between the two asks once more; an answer to the message that nobody noted
+// decides nothing.
+func (b *Bot) ask(ctx context.Context, asker Asker, ev Event, btn approvals.Button, decision approvals.Action) (string, error) {
+	what, title := "rejected", "Reject"
+	if decision.Approves() {
+		what, title = "approved", "Approve"
+	}
+	at, err := asker.Ask(ctx, ev, Question{
+		Title: fmt.Sprintf("%s request #%d", title, btn.ShortID),
+		Text:  fmt.Sprintf("Why is request #%d (%s) %s? What you write reaches its requester.", btn.ShortID, oneLine(btn.ResourceKey, maxName), what),
+		Token: b.reasonToken(btn, decision),
+	})
+	if err != nil {
+		b.Log.Warn("a reason could not be asked for", "channel", btn.Channel, "approval_id", btn.ID, "error", err)
+		return "You could not be asked for the reason. Tap again, or tap one of the reasons.", nil
+	}
+	if at.Message == "" {
+		return "", nil // the person sees the question itself
+	}
+	_, err = b.Pool.Exec(ctx, `
+		INSERT INTO reason_prompts (channel, chat, message, delivery_id, action)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT DO NOTHING`, btn.Channel, at.Chat, at.Message, btn.DeliveryID, decision)
+	if err != nil {
+		return "", fmt.Errorf("note a question: %w", err)
+	}
+	return "Answer the message with your reason.", nil
+}
+
+// reasonToken names the decision, the delivery and its recipient, as the button
+// of that decision would.
+func (b *Bot) reasonToken(btn approvals.Button, decision approvals.Action) string {
+	return approvals.ButtonToken(b.Keeper, btn.ButtonID, btn.Request, btn.Channel, btn.Identity, decision)
+}
+
+// writeReason asks for the reason that the person's hold waits for.
+func (b *Bot) writeReason(ctx context.Context, ch Channel, ev Event, btn approvals.Button, who approvals.Actor) (string, error) {
+	asker, ok := ch.(Asker)
+	h := btn.Held()
+	if !ok || h == nil || h.By != who.ID() {
+		return refusal(btn.Request, notAwaited(btn.Request))
+	}
+	return b.ask(ctx, asker, ev, btn, h.Action)
+}
+
+// dropReason is the tap on Back.
+func (b *Bot) dropReason(ctx context.Context, btn approvals.Button, who approvals.Actor) (string, error) {
+	r, err := b.Approvals.DropHold(ctx, btn.AgentID, btn.ID, who)
+	if err != nil {
+		return refusal(r, err)
+	}
+	if r.Status != approvals.Pending {
+		return refusal(r, notAwaited(r))
+	}
+	return fmt.Sprintf("Nothing was decided: request #%d is open.", r.ShortID), nil
+}
+
+func notAwaited(r approvals.Request) error {
+	if r.Status != approvals.Pending {
+		return fault.New(fault.Conflict, "already_decided", "request %d was already decided", r.ShortID)
+	}
+	return fault.New(fault.Conflict, "reason_not_awaited", "request %d waits for no reason of yours; nothing was changed", r.ShortID)
+}
+
+// handleReply takes an answer that came with the token of its question.
+func (b *Bot) handleReply(ctx context.Context, ch Channel, ev Event, last bool) error {
+	text, err := b.reasonOf(ctx, ch, ev, ev.Token)
+	if err != nil && !last {
+		return err
+	}
+	if err != nil {
+		text = "Your reason could not be recorded. Please try again."
+	}
+	return errors.Join(err, b.say(ctx, ch, Recipient{Identity: ev.Identity}, text))
+}
+
+// promptAnswer takes a text that answers a message which asked for a reason; ok
+// is false when it answers none, or not one that was put to this person.
+func (b *Bot) promptAnswer(ctx context.Context, ch Channel, ev Event) (text string, ok bool, err error) {
+	if ev.ReplyTo.Message == "" || !ev.Direct {
+		return "", false, nil
+	}
+	var btn approvals.Button
+	var identity string
+	err = b.Pool.QueryRow(ctx, `
+		SELECT p.action, d.request_id, d.button_id, d.identity
+		FROM reason_prompts p
+		JOIN card_deliveries d ON d.id = p.delivery_id
+		WHERE p.channel = $1
+		  AND p.chat = $2
+		  AND p.message = $3`, ch.Namespace(), ev.ReplyTo.Chat, ev.ReplyTo.Message).
+		Scan(&btn.Action, &btn.ID, &btn.ButtonID, &identity)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && identity != ev.Identity {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read question: %w", err)
+	}
+	r, err := approvals.Lookup(ctx, b.Pool, btn.ID)
+	if err != nil {
+		return "", false, err
+	}
+	text, err = b.giveReason(ctx, ch, ev, r, btn.Action)
+	return text, true, err
+}
+
+// reasonOf takes the answer to the question that a token names.
+func (b *Bot) reasonOf(ctx context.Context, ch Channel, ev Event, token string) (string, error) {
+	btn, err := approvals.FindButton(ctx, b.Pool, b.Keeper, token)
+	if isKnown(err, fault.NotFound) {
+		return "This answers no question of ours, or its request is gone. Nothing was changed.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if btn.Channel != ch.Namespace() || btn.Identity != ev.Identity {
+		return "This question was put to somebody else. Nothing was changed.", nil
+	}
+	return b.giveReason(ctx, ch, ev, btn.Request, btn.Action)
+}
+
+// giveReason decides with what a person wrote. Errors are internal ones alone;
+// what is refused leaves the question open.
+func (b *Bot) giveReason(ctx context.Context, ch Channel, ev Event, r approvals.Request, decision approvals.Action) (string, error) {
+	user, ok, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: ch.Namespace(), Identity: ev.Identity})
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return noOwner(r), nil
+	}
+	who, reason := actor(ch, user), strings.TrimSpace(ev.Text)
+	now, err := b.Approvals.GiveReason(ctx, r.AgentID, r.ID, decision, reason, who)
+	if err == nil {
+		return decided(now), nil
+	}
+	if decidedWith(now, who, reason) { // the answer came twice
+		return decided(now), nil
+	}
+	return refusal(now, err)
+}
+
+func decidedWith(r approvals.Request, who approvals.Actor, reason string) bool {
+	return r.ResolvedBy != nil && *r.ResolvedBy == who.ID() && r.Reason != nil && *r.Reason == reason
+}
+
+// refusal gives a known failure about r in words, and others back.
+func refusal(r approvals.Request, err error) (string, error) {
+	f, ok := fault.As(err)
+	switch {
+	case !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable:
+		return "", err
+	case f.Kind == fault.Conflict && r.ResolvedAt != nil:
+		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r)), nil
+	case f.Kind == fault.Gone && r.ResolvedAt != nil:
+		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r)), nil
+	case f.Code == "reason_awaited":
+		return heldBy(r), nil
+	}
+	return sentence(f.Message), nil
+}
+
+// heldBy tells others why they cannot decide now.
+func heldBy(r approvals.Request) string {
+	h := r.Held()
+	return fmt.Sprintf("%s is writing a reason for request #%d. Nobody else can decide before %s.", oneLine(h.Name, maxName), r.ShortID, second(h.Until))
+}
+
+// second is a moment that is near.
+func second(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
