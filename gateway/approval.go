@@ -21,7 +21,7 @@ func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadli
 	if _, ok, err := g.Approvals.UseWindow(ctx, ask); err != nil {
 		return nil, false, err
 	} else if ok {
-		result, err := g.forward(ctx, c, j.entry)
+		result, err := g.forward(ctx, c, j)
 		return result, false, err
 	}
 	r, err := g.Approvals.Ask(ctx, ask)

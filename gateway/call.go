@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"holm/approvals"
@@ -16,6 +17,8 @@ import (
 
 // toolCall is one call of a tool by a proven caller.
 type toolCall struct {
+	// id ties the records of the call together.
+	id      string
 	caller  identity.Caller
 	session session.Session
 	// reprove checks the caller's key again before anything runs late.
@@ -49,13 +52,13 @@ func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessag
 	for {
 		j, err := g.judge(ctx, c, args)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, errors.Join(err, g.recordUnknown(ctx, c, err))
 		}
 		e, recorded := j.entry, g.record(ctx, c, j)
 		switch j.verdict.Decision {
 		case policy.Allow:
 			g.countUse(ctx, c, j)
-			result, err := g.forward(ctx, c, e)
+			result, err := g.forward(ctx, c, j)
 			if recordErr := <-recorded; recordErr != nil {
 				g.Log.Error("a decision could not be recorded", "agent_id", c.caller.AgentID, "error", recordErr)
 			}
@@ -91,24 +94,60 @@ func (g *Gateway) countUse(ctx context.Context, c *toolCall, j *judgement) {
 
 // record queues the decision for the audit log.
 func (g *Gateway) record(ctx context.Context, c *toolCall, j *judgement) <-chan error {
+	data := c.about(j)
+	data["decision"], data["step"], data["layer"] = j.verdict.Decision, j.verdict.Step, j.verdict.Layer
+	data["argsDigest"] = policy.ArgsDigest(j.request.Args)
+	return g.write(ctx, c, "call_decided", data)
+}
+
+// about says in a record which call it is of, and under which policy.
+func (c *toolCall) about(j *judgement) map[string]any {
 	data := map[string]any{
-		"sessionId": c.session.ID, "server": j.entry.Server, "tool": j.entry.Tool, "resourceKey": j.entry.Key,
-		"decision": j.verdict.Decision, "step": j.verdict.Step, "layer": j.verdict.Layer,
-		"policyVersion": j.snapshot.policyVersion, "argsDigest": policy.ArgsDigest(j.request.Args),
+		"callId": c.id, "sessionId": c.session.ID, "server": j.entry.Server, "tool": j.entry.Tool, "resourceKey": j.entry.Key,
+		"policyVersion": j.snapshot.policyVersion,
 	}
 	if rule := j.verdict.Rule; rule != nil {
 		data["ruleId"], data["ruleVersion"] = rule.ID, rule.Version
 	}
-	return g.records.Write(ctx, audit.Record{Kind: "call_decided", AgentID: c.caller.AgentID, Actor: c.caller.RequesterID(), Data: data})
+	return data
+}
+
+// maxUnknownName bounds what a record keeps of a name that nobody gave a tool.
+const maxUnknownName = 128
+
+// recordUnknown records the call of a tool that is not there for its caller.
+func (g *Gateway) recordUnknown(ctx context.Context, c *toolCall, err error) error {
+	var unknown *UnknownToolError
+	if !errors.As(err, &unknown) {
+		return nil
+	}
+	return <-g.write(ctx, c, "call_decided", map[string]any{
+		"callId": c.id, "sessionId": c.session.ID, "tool": clip(unknown.Name, maxUnknownName), "decision": policy.Deny, "step": "unknown_tool",
+	})
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+func (g *Gateway) write(ctx context.Context, c *toolCall, kind string, data map[string]any) <-chan error {
+	return g.records.Write(ctx, audit.Record{Kind: kind, AgentID: c.caller.AgentID, Actor: c.caller.RequesterID(), Data: data})
 }
 
 // forward sends an allowed call upstream and records its completion.
-func (g *Gateway) forward(ctx context.Context, c *toolCall, e *entry) (json.RawMessage, error) {
-	result, err := g.send(ctx, c, e, c.args)
-	<-g.records.Write(context.WithoutCancel(ctx), audit.Record{
-		Kind: "call_completed", AgentID: c.caller.AgentID, Actor: c.caller.RequesterID(),
-		Data: map[string]any{"sessionId": c.session.ID, "resourceKey": e.Key, "outcome": outcomeOf(result, err)},
-	})
+func (g *Gateway) forward(ctx context.Context, c *toolCall, j *judgement) (json.RawMessage, error) {
+	began := time.Now()
+	result, err := g.send(ctx, c, j.entry, c.args)
+	data := c.about(j)
+	data["outcome"], data["ms"] = outcomeOf(result, err), time.Since(began).Milliseconds()
+	var down *UnavailableError
+	if errors.As(err, &down) {
+		data["outcome"], data["error"] = approvals.Failed, "server_unavailable"
+	}
+	<-g.write(context.WithoutCancel(ctx), c, "call_completed", data)
 	return result, err
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -102,6 +105,7 @@ func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, er
 	if err := json.Unmarshal(x.message.Params["name"], &name); err != nil {
 		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "params.name must be a string"}
 	}
+	ctx = audit.WithTrace(ctx, x.traceParent())
 	e, result, err := g.call(ctx, g.toolCall(x, name))
 	if err != nil {
 		told, wire := answer(e, err)
@@ -120,7 +124,7 @@ func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, er
 // toolCall describes an exchange's call to the gate.
 func (g *Gateway) toolCall(x *exchange, name string) *toolCall {
 	c := &toolCall{
-		caller: x.caller, session: x.holmSession(), name: name,
+		id: uuid.Must(uuid.NewV7()).String(), caller: x.caller, session: x.holmSession(), name: name,
 		args: x.message.Params["arguments"], meta: x.message.Params["_meta"],
 		hold: g.holdOf(x), gone: x.request.Context().Done(),
 		reprove: func(ctx context.Context) error {
@@ -150,6 +154,14 @@ func (x *exchange) holmSession() session.Session {
 	}
 	s.ID, s.Kind = "key:"+x.caller.KeyPrefix, session.Key
 	return s
+}
+
+// traceParent is what the client says of the trace its call belongs to: in the
+// message, as MCP has it, or in the W3C header.
+func (x *exchange) traceParent() string {
+	var inMessage string
+	_ = json.Unmarshal(x.message.Meta["traceparent"], &inMessage) // an odd one is as good as none
+	return cmp.Or(inMessage, x.request.Header.Get("Traceparent"))
 }
 
 func (x *exchange) modern() bool { return x.request.Header.Get(versionHeader) >= modernVersion }

@@ -261,11 +261,14 @@ func (d *demoRound) showRecord(ctx context.Context) error {
 			break
 		}
 	}
-	records, err := audit.Verify(ctx, d.app.pool)
+	report, err := audit.Verify(ctx, d.app.pool, audit.Anchor{})
 	if err != nil {
 		return err
 	}
-	d.say("\nThe audit log holds %d records of this; its hash chain is intact.", records)
+	if report.Broken != nil {
+		return report.Broken
+	}
+	d.say("\nThe audit log holds %d records of this; its hash chain is intact.", report.Head.Seq)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"holm/approvals"
+	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/db/dbtest"
 	"holm/internal/httpapi"
@@ -56,6 +57,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": exitsWith, "field": setFromField, "ask": askFor, "person": makePerson, "stop": stopServer,
+			"chain": chainRecords, "sql": runSQL,
 		},
 	})
 }
@@ -179,6 +181,24 @@ func makePerson(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv("PERSON", user.ID)
 		return identity.Join(ctx, tx, args[0], user.ID, policy.Role(args[3]), "test")
 	}))
+}
+
+// chainRecords: chain moves what is recorded into the audit log.
+func chainRecords(ts *testscript.TestScript, _ bool, _ []string) {
+	s := scriptedOf(ts)
+	for {
+		n, err := (&audit.Chainer{Pool: s.pool}).Chain(context.Background())
+		ts.Check(err)
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// runSQL: sql STATEMENT, as somebody with the database's password would.
+func runSQL(ts *testscript.TestScript, _ bool, args []string) {
+	_, err := scriptedOf(ts).pool.Exec(context.Background(), args[0])
+	ts.Check(err)
 }
 
 // stopServer ends the script's server.

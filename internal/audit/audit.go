@@ -4,7 +4,6 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -26,20 +25,32 @@ import (
 type Record struct {
 	Kind    string
 	AgentID string
-	// Actor is who did it: "user:<id>", "agent:<id>", "admin", "system".
+	// Actor is who did it, as an Actor's name or as the id of a requester or user.
 	Actor string
-	Data  any
+	// Data is an object. The trace of the request that it was written for is
+	// added as traceId; see WithTrace.
+	Data any
+}
+
+// encoded gives the record as it is stored: its actor in the one form, its data
+// with the trace of ctx.
+func (r Record) encoded(ctx context.Context) (actor string, data []byte, err error) {
+	data, err = json.Marshal(r.Data)
+	if err != nil {
+		return "", nil, fmt.Errorf("encode audit record %s: %w", r.Kind, err)
+	}
+	return Actor(r.Actor), withTrace(data, TraceOf(ctx)), nil
 }
 
 // Write queues a record with the caller's transaction.
 func Write(ctx context.Context, q db.Queryer, r Record) error {
-	data, err := json.Marshal(r.Data)
+	actor, data, err := r.encoded(ctx)
 	if err != nil {
-		return fmt.Errorf("encode audit record %s: %w", r.Kind, err)
+		return err
 	}
 	_, err = q.Exec(ctx, `
 		INSERT INTO audit_queue (kind, agent_id, actor, data)
-		VALUES ($1, $2, $3, $4)`, r.Kind, r.AgentID, r.Actor, data)
+		VALUES ($1, $2, $3, $4)`, r.Kind, r.AgentID, actor, data)
 	if err != nil {
 		return fmt.Errorf("write audit record %s: %w", r.Kind, err)
 	}
@@ -183,26 +194,4 @@ func insert(ctx context.Context, tx pgx.Tx, entries []Entry) error {
 			return []any{e.Seq, e.At, e.Kind, e.AgentID, e.Actor, e.Data, e.PrevHash, e.Hash}, nil
 		}))
 	return err
-}
-
-// Verify walks the whole chain and names the first record that does not fit.
-func Verify(ctx context.Context, q db.Queryer) (records int64, err error) {
-	rows, err := q.Query(ctx, `
-		SELECT seq, at, kind, agent_id, actor, data, prev_hash, hash
-		FROM audit_log
-		ORDER BY seq`)
-	if err != nil {
-		return 0, err
-	}
-	var head Entry
-	var e Entry
-	_, err = pgx.ForEachRow(rows, []any{&e.Seq, &e.At, &e.Kind, &e.AgentID, &e.Actor, &e.Data, &e.PrevHash, &e.Hash}, func() error {
-		if e.Seq != head.Seq+1 || !bytes.Equal(e.PrevHash, head.Hash) || !bytes.Equal(e.Hash, e.sum()) {
-			return fmt.Errorf("audit record %d does not follow record %d", e.Seq, head.Seq)
-		}
-		head = e
-		records++
-		return nil
-	})
-	return records, err
 }

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -57,11 +56,12 @@ func NewBatcher(pool *pgxpool.Pool, hub *wake.Hub) *Batcher {
 // refuses.
 func (b *Batcher) Write(ctx context.Context, r Record) <-chan error {
 	result := make(chan error, 1)
-	data, err := json.Marshal(r.Data)
+	actor, data, err := r.encoded(ctx)
 	if err != nil {
-		result <- fmt.Errorf("encode audit record %s: %w", r.Kind, err)
+		result <- err
 		return result
 	}
+	r.Actor = actor
 	b.writing.RLock()
 	defer b.writing.RUnlock()
 	select {

@@ -55,8 +55,8 @@ func chained(t *testing.T, c *audit.Chainer) {
 
 func verified(t *testing.T, pool *pgxpool.Pool, want int64) {
 	t.Helper()
-	if n, err := audit.Verify(t.Context(), pool); n != want || err != nil {
-		t.Errorf("%d records verified, error %v; want %d", n, err, want)
+	if r, err := audit.Verify(t.Context(), pool, audit.Anchor{}); r.Head.Seq != want || r.Broken != nil || err != nil {
+		t.Errorf("%+v verified, error %v; want %d records", r, err, want)
 	}
 }
 

@@ -41,6 +41,17 @@ func New(base, token, version string) *Client {
 	}
 }
 
+// patient gives a client of the same server whose answers may take as long to
+// begin; 0 is for ever.
+func (c *Client) patient(patience time.Duration) *Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = patience
+	transport.DisableKeepAlives = true
+	patient := *c
+	patient.http = &http.Client{Transport: transport, CheckRedirect: noRedirect}
+	return &patient
+}
+
 // noRedirect keeps the token from wherever a server might point to.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"holm/internal/audit"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/policy"
@@ -35,7 +36,7 @@ type caller struct {
 }
 
 // adminActor names the operator in rows and records.
-const adminActor = "admin"
+const adminActor = audit.Operator
 
 // personHeader names the acting person. It counts only beside the token of a
 // channel, and only for that channel's namespace.
@@ -52,6 +53,7 @@ func callerOf(ctx context.Context) caller {
 // authenticated lets nobody through to next without a credential.
 func (s *server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(audit.WithTrace(r.Context(), r.Header.Get("Traceparent")))
 		c, err := s.identify(r)
 		if err != nil {
 			writeProblem(w, s.problem(r.Context(), "authenticate", err))
@@ -113,6 +115,9 @@ func (s *server) isAdminToken(token string) bool {
 func (s *server) identifyChannel(r *http.Request, token string) (caller, error) {
 	ctx := r.Context()
 	agentID, namespace, err := identity.FindChannel(ctx, s.Pool, token)
+	if f, ok := fault.As(err); ok && f.Kind == fault.Unauthenticated {
+		s.Keyring.Refused(ctx, host(r), "channel")
+	}
 	if err != nil {
 		return caller{}, err
 	}

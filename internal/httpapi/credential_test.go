@@ -75,6 +75,9 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"GET", "/api/agents/main/grants", ""},
 		{"DELETE", "/api/agents/main/grants/x", ""},
 		{"DELETE", "/api/agents/main/grants/by-short/1", ""},
+		{"GET", "/api/audit", ""},
+		{"GET", "/api/audit/verify", ""},
+		{"GET", "/api/log", ""},
 	} {
 		w.as(key, c[0], c[1], c[2]).is(403)
 	}

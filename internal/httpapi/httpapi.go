@@ -149,6 +149,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerServers()
 	s.registerChannels()
 	s.registerWebhooks()
+	s.registerAudit()
 	return mux
 }
 

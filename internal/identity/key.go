@@ -57,7 +57,7 @@ func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *
 	}
 	return text, audit.Write(ctx, tx, audit.Record{
 		Kind: "key_created", AgentID: agentID, Actor: actor,
-		Data: map[string]any{"prefix": prefix, "userId": userID},
+		Data: map[string]any{"prefix": prefix, "userId": userID, "expiresAt": expires},
 	})
 }
 

@@ -58,6 +58,7 @@ type Keyring struct {
 	proven map[string]provenKey
 
 	failures *throttle
+	attempts *attempts
 }
 
 type provenKey struct {
@@ -71,7 +72,7 @@ type provenKey struct {
 func NewKeyring(pool *pgxpool.Pool) *Keyring {
 	key := make([]byte, 32)
 	rand.Read(key)
-	return &Keyring{pool: pool, macKey: key, proven: map[string]provenKey{}, failures: newThrottle()}
+	return &Keyring{pool: pool, macKey: key, proven: map[string]provenKey{}, failures: newThrottle(), attempts: newAttempts()}
 }
 
 // Run forgets proven keys whenever keys change anywhere, until ctx ends.
@@ -105,7 +106,7 @@ var errKey = fault.New(fault.Unauthenticated, "invalid_key", "the access key is 
 func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, error) {
 	prefix, ok := keyPrefix(text)
 	if !ok {
-		return Caller{}, k.refuse(addr)
+		return Caller{}, k.refuse(ctx, addr, "")
 	}
 	mac := k.mac(text)
 	k.mu.Lock()
@@ -118,18 +119,19 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	// Who has proven the key guesses nothing, and does not suffer for a
 	// neighbour behind the same address.
 	if !proven && k.failures.blocked(addr) {
+		k.attempts.record(ctx, k.pool, addr, "key", prefix)
 		return Caller{}, fault.New(fault.Unauthenticated, "throttled", "too many failed attempts from this address; wait a minute")
 	}
 	caller, hash, err := k.read(ctx, prefix)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Caller{}, k.refuse(addr)
+		return Caller{}, k.refuse(ctx, addr, prefix)
 	}
 	if err != nil {
 		return Caller{}, fmt.Errorf("read key: %w", err)
 	}
 	if !proven || known.hash != hash {
 		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(text)) != nil {
-			return Caller{}, k.refuse(addr)
+			return Caller{}, k.refuse(ctx, addr, prefix)
 		}
 	}
 	k.mu.Lock()
@@ -138,9 +140,16 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	return caller, nil
 }
 
-func (k *Keyring) refuse(addr string) error {
+func (k *Keyring) refuse(ctx context.Context, addr, prefix string) error {
 	k.failures.count(addr)
+	k.attempts.record(ctx, k.pool, addr, "key", prefix)
 	return errKey
+}
+
+// Refused puts a failed attempt with another credential than a key on record,
+// at the rate of those with keys.
+func (k *Keyring) Refused(ctx context.Context, addr, credential string) {
+	k.attempts.record(ctx, k.pool, addr, credential, "")
 }
 
 func (k *Keyring) mac(text string) []byte {

@@ -191,6 +191,7 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 		if err != nil {
 			return err
 		}
+		before := s.Wire()
 		change(&s)
 		if err := s.check(); err != nil {
 			return err
@@ -212,7 +213,8 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 		if err != nil {
 			return fmt.Errorf("modify server: %w", err)
 		}
-		return audit.Write(ctx, tx, audit.Record{Kind: "server_modified", Actor: actor, Data: s.Wire()})
+		return audit.Write(ctx, tx, audit.Record{Kind: "server_modified", Actor: actor,
+			Data: map[string]any{"before": before, "after": s.Wire()}})
 	})
 	if err != nil {
 		return Server{}, err
