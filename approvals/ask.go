@@ -14,6 +14,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/internal/redact"
 	"holm/internal/session"
 	"holm/policy"
@@ -59,9 +60,12 @@ func (c Call) openings() []Opening {
 
 // Digest binds an approval to this very call: agent, requester, resource, the
 // rule in its version and the canonical arguments.
-func (c Call) Digest() string {
+func (c Call) Digest() string { return c.digestOf(c.Session.RequesterID) }
+
+// digestOf is the digest of the same call by another requester.
+func (c Call) digestOf(requesterID string) string {
 	head, err := json.Marshal([]any{
-		"holm call v1", c.Session.AgentID, c.Session.RequesterID,
+		"holm call v1", c.Session.AgentID, requesterID,
 		c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version,
 	})
 	if err != nil {
@@ -71,6 +75,22 @@ func (c Call) Digest() string {
 	sum.Write(head)
 	sum.Write(c.Args.Canonical())
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// asker is who makes a call: every id that the person has had, and the digest of
+// the call under each, so that a retry after a merge finds what was asked before.
+type asker struct {
+	ids, digests []string
+}
+
+func (c Call) asker(ctx context.Context, q db.Queryer) (a asker, err error) {
+	if a.ids, err = identity.PersonIDs(ctx, q, c.Session.RequesterID); err != nil {
+		return a, err
+	}
+	for _, id := range a.ids {
+		a.digests = append(a.digests, c.digestOf(id))
+	}
+	return a, nil
 }
 
 // ruleText says in words which rule asked.
@@ -99,7 +119,11 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, digest); err != nil {
 			return fmt.Errorf("take turns for one call: %w", err)
 		}
-		latest, ok, expired, err := s.latest(ctx, tx, c, digest)
+		who, err := c.asker(ctx, tx)
+		if err != nil {
+			return err
+		}
+		latest, ok, expired, err := s.latest(ctx, tx, c, who)
 		if err != nil {
 			return err
 		}
@@ -125,14 +149,14 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 // its deadline has passed. An approval that cannot be claimed any more is none;
 // that is judged in the statement that reads it, since another caller may claim
 // it at any moment.
-func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) (r Request, ok, expired bool, err error) {
+func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, who asker) (r Request, ok, expired bool, err error) {
 	r, ok, err = collect(tx.Query(ctx, `
 		WITH r AS (
 		    SELECT *
 		    FROM approval_requests
 		    WHERE agent_id = $1
-		      AND requester_id = $2
-		      AND args_digest = $3
+		      AND requester_id = ANY($2)
+		      AND args_digest = ANY($3)
 		    ORDER BY created_at DESC, id DESC
 		    LIMIT 1
 		)
@@ -141,7 +165,7 @@ func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 		WHERE r.status <> 'approved'
 		   OR r.claimed_at IS NOT NULL
 		   OR EXISTS (SELECT 1 FROM approval_grants g WHERE `+grantStands+`)`,
-		c.Session.AgentID, c.Session.RequesterID, digest))
+		c.Session.AgentID, who.ids, who.digests))
 	if err != nil {
 		return Request{}, false, false, fmt.Errorf("find earlier request: %w", err)
 	}

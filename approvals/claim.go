@@ -149,7 +149,11 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request) error {
 // is false when there is none.
 func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok bool, err error) {
 	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `
+		who, err := c.asker(ctx, tx)
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `
 			UPDATE approval_grants
 			SET uses = uses + 1
 			WHERE id = (
@@ -157,20 +161,20 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			    FROM approval_grants g
 			    JOIN approval_requests r ON r.id = g.request_id
 			    WHERE g.agent_id = $1
-			      AND g.requester_id = $2
+			      AND g.requester_id = ANY($2)
 			      AND g.resource_type = $3
 			      AND g.resource_key = $4
 			      AND g.rule_id = $5
 			      AND (r.settings ->> 'ruleVersion')::integer = $7
-			      AND (g.args_digest IS NULL OR g.args_digest = $6)
+			      AND (g.args_digest IS NULL OR g.args_digest = ANY($6))
 			      AND g.uses_left IS NULL
-			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> $6)
+			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> ALL($6))
 			      AND NOT EXISTS (
 			          SELECT 1
 			          FROM approval_requests same
 			          WHERE same.agent_id = $1
-			            AND same.requester_id = $2
-			            AND same.args_digest = $6
+			            AND same.requester_id = ANY($2)
+			            AND same.args_digest = ANY($6)
 			            AND same.claimed_at IS NOT NULL
 			            AND (same.finished_at IS NULL OR same.outcome = 'outcome_unknown' AND same.told_at IS NULL)
 			      )
@@ -180,7 +184,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			)
 			  AND revoked_at IS NULL -- once more: it may have been revoked while this waited for the row
 			RETURNING request_id`,
-			c.Session.AgentID, c.Session.RequesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Digest(),
+			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.Rule.ID, who.digests,
 			c.Rule.Version).Scan(&requestID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil

@@ -11,6 +11,7 @@ import (
 
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/policy"
 )
 
@@ -143,7 +144,8 @@ func found(r Request, ok bool, err error, name string) (Request, error) {
 
 // Filter narrows List; empty fields do not.
 type Filter struct {
-	Status      Status
+	Status Status
+	// RequesterID means the whole person, by any id of before or after a merge.
 	RequesterID string
 	// Before continues a listing: the id of the last request of the page before.
 	Before string
@@ -156,16 +158,20 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 	if f.Limit <= 0 || f.Limit > 200 {
 		f.Limit = 50
 	}
+	asked, err := identity.PersonIDs(ctx, q, f.RequesterID)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
 		WHERE r.agent_id = $1
 		  AND ($2 = '' OR r.status = $2)
-		  AND ($3 = '' OR r.requester_id = $3)
+		  AND ($3 = '' OR r.requester_id = ANY($6))
 		  AND ($4 = '' OR r.id < $4)
 		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
 		ORDER BY r.id DESC
-		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit)
+		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked)
 	if err != nil {
 		return nil, fmt.Errorf("list approval requests: %w", err)
 	}

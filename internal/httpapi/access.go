@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -38,7 +39,8 @@ func (s *server) manages(ctx context.Context, agentID string) error {
 // sight is what a caller may see of an agent's requests and sessions: all, or
 // those of one requester.
 type sight struct {
-	requester string // empty: all
+	requester string   // empty: all
+	ids       []string // of the requester, with those from before a merge
 }
 
 // sees gives the caller's sight of an agent. An owner sees all; a person
@@ -54,10 +56,11 @@ func (s *server) sees(ctx context.Context, agentID string) (sight, error) {
 	if c.requester == "" {
 		return sight{}, fault.New(fault.Forbidden, "unknown_person", "%s is not linked to a user", c.person)
 	}
-	return sight{requester: c.requester}, nil
+	ids, err := identity.PersonIDs(ctx, s.Pool, c.requester)
+	return sight{requester: c.requester, ids: ids}, err
 }
 
 // covers tells whether something that belongs to requester may be seen.
 func (v sight) covers(requester string) bool {
-	return v.requester == "" || v.requester == requester
+	return v.requester == "" || slices.Contains(v.ids, requester)
 }

@@ -53,7 +53,7 @@ func (s *server) listApprovals(ctx context.Context, in *listApprovalsInput) (*li
 		Status: approvals.Status(in.Status), RequesterID: in.Requester, Before: in.Cursor, Limit: in.Limit,
 	}
 	if see.requester != "" {
-		if in.Requester != "" && in.Requester != see.requester {
+		if in.Requester != "" && !see.covers(in.Requester) {
 			return &listApprovalsOutput{Body: []approvals.Wire{}}, nil
 		}
 		filter.RequesterID = see.requester

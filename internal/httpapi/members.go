@@ -55,7 +55,8 @@ type MemberPath struct {
 type setMemberRoleInput struct {
 	MemberPath
 	Body struct {
-		Role string `json:"role" enum:"owner,user,guest"`
+		Role  string `json:"role" enum:"owner,user,guest"`
+		Force bool   `json:"force,omitempty" doc:"Also when no owner would be left."`
 	}
 }
 
@@ -64,16 +65,21 @@ func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*no
 		return nil, err
 	}
 	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
-		return identity.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), adminActor)
+		return identity.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), in.Body.Force, adminActor)
 	})
 }
 
-func (s *server) removeMember(ctx context.Context, in *MemberPath) (*nothing, error) {
+type removeMemberInput struct {
+	MemberPath
+	Force bool `query:"force" doc:"Also when no owner would be left."`
+}
+
+func (s *server) removeMember(ctx context.Context, in *removeMemberInput) (*nothing, error) {
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
 	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
-		return identity.Leave(ctx, tx, in.AgentID, in.UserID, adminActor)
+		return identity.Leave(ctx, tx, in.AgentID, in.UserID, in.Force, adminActor)
 	})
 }
 

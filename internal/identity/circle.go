@@ -50,7 +50,7 @@ func RemoveFromCircle(ctx context.Context, tx pgx.Tx, agentID, name, userID, act
 		DELETE FROM circle_members
 		WHERE agent_id = $1
 		  AND circle = $2
-		  AND user_id = $3`, agentID, name, userID)
+		  AND user_id IN (`+personOf("$3")+`)`, agentID, name, userID)
 	if err != nil {
 		return fmt.Errorf("remove from circle: %w", err)
 	}
@@ -85,11 +85,18 @@ func circleChanged(ctx context.Context, tx pgx.Tx, agentID, kind, name, userID, 
 // Circles lists an agent's circles with their members, by name.
 func Circles(ctx context.Context, q db.Queryer, agentID string) ([]Circle, error) {
 	rows, err := q.Query(ctx, `
-		SELECT c.circle, live.id, live.name, COALESCE(m.role, '')
+		SELECT DISTINCT c.circle, live.id, live.name, COALESCE((
+		    SELECT m.role
+		    FROM agent_members m
+		    JOIN users member ON member.id = m.user_id
+		    WHERE m.agent_id = c.agent_id
+		      AND COALESCE(member.merged_into, member.id) = live.id
+		    ORDER BY `+rank("m.role")+`
+		    LIMIT 1
+		), '')
 		FROM circle_members c
 		JOIN users u ON u.id = c.user_id
 		JOIN users live ON live.id = COALESCE(u.merged_into, u.id)
-		LEFT JOIN agent_members m ON m.agent_id = c.agent_id AND m.user_id = live.id
 		WHERE c.agent_id = $1
 		ORDER BY c.circle, live.name, live.id`, agentID)
 	if err != nil {
@@ -110,19 +117,4 @@ func Circles(ctx context.Context, q db.Queryer, agentID string) ([]Circle, error
 		return nil, fmt.Errorf("list circles: %w", err)
 	}
 	return circles, nil
-}
-
-// circlesOf names the circles that a user is in, by name.
-func circlesOf(ctx context.Context, q db.Queryer, agentID, userID string) ([]string, error) {
-	rows, err := q.Query(ctx, `
-		SELECT DISTINCT c.circle
-		FROM circle_members c
-		JOIN users u ON u.id = c.user_id
-		WHERE c.agent_id = $1
-		  AND COALESCE(u.merged_into, u.id) = $2
-		ORDER BY c.circle`, agentID, userID)
-	if err != nil {
-		return nil, fmt.Errorf("read circles: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
 }

@@ -12,8 +12,13 @@ import (
 
 // AgentRole is a user's role with one agent.
 type AgentRole struct {
-	AgentID string
-	Role    policy.Role
+	AgentID string      `json:"agentId"`
+	Role    policy.Role `json:"role"`
+}
+
+// rank orders roles in a query, the highest first.
+func rank(column string) string {
+	return `array_position(ARRAY['owner', 'user', 'guest'], ` + column + `)`
 }
 
 // RolesOf lists a user's roles by agent, one for each agent: the highest, when
@@ -22,9 +27,8 @@ func RolesOf(ctx context.Context, q db.Queryer, userID string) ([]AgentRole, err
 	rows, err := q.Query(ctx, `
 		SELECT DISTINCT ON (m.agent_id) m.agent_id, m.role
 		FROM agent_members m
-		JOIN users u ON u.id = m.user_id
-		WHERE COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)
-		ORDER BY m.agent_id, array_position(ARRAY['owner', 'user', 'guest'], m.role)`, userID)
+		WHERE m.user_id IN (`+personOf("$1")+`)
+		ORDER BY m.agent_id, `+rank("m.role"), userID)
 	if err != nil {
 		return nil, fmt.Errorf("list roles: %w", err)
 	}

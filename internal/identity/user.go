@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"holm/internal/audit"
 	"holm/internal/db"
@@ -161,10 +160,9 @@ func RoleOf(ctx context.Context, q db.Queryer, agentID, userID string) (policy.R
 	err := q.QueryRow(ctx, `
 		SELECT m.role
 		FROM agent_members m
-		JOIN users u ON u.id = m.user_id
 		WHERE m.agent_id = $1
-		  AND COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $2), $2)
-		ORDER BY array_position(ARRAY['owner', 'user', 'guest'], m.role)
+		  AND m.user_id IN (`+personOf("$2")+`)
+		ORDER BY `+rank("m.role")+`
 		LIMIT 1`, agentID, userID).Scan(&role)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
@@ -180,8 +178,7 @@ func Join(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Ro
 		VALUES ($1, $2, $3)
 		ON CONFLICT (agent_id, user_id) DO UPDATE
 		SET role = EXCLUDED.role
-		WHERE array_position(ARRAY['owner', 'user', 'guest'], EXCLUDED.role)
-		    < array_position(ARRAY['owner', 'user', 'guest'], m.role)`, agentID, userID, role)
+		WHERE `+rank("EXCLUDED.role")+` < `+rank("m.role"), agentID, userID, role)
 	if err != nil {
 		return fmt.Errorf("join agent: %w", err)
 	}
@@ -192,36 +189,6 @@ func Join(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Ro
 		Kind: "member_joined", AgentID: agentID, Actor: actor,
 		Data: map[string]any{"userId": userID, "role": role},
 	})
-}
-
-// SetRole changes the role of a member. Somebody who is no member is NotFound.
-func SetRole(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Role, actor string) error {
-	tag, err := tx.Exec(ctx, `
-		UPDATE agent_members
-		SET role = $3
-		WHERE agent_id = $1
-		  AND user_id = $2`, agentID, userID, role)
-	return memberChanged(ctx, tx, tag, err, agentID, userID, actor, map[string]any{"userId": userID, "role": role})
-}
-
-// Leave takes a member from an agent, and out of its circles. What they
-// approved stands no longer; keys bound to them keep no role.
-func Leave(ctx context.Context, tx pgx.Tx, agentID, userID, actor string) error {
-	if _, err := tx.Exec(ctx, `DELETE FROM circle_members WHERE agent_id = $1 AND user_id = $2`, agentID, userID); err != nil {
-		return fmt.Errorf("leave circles: %w", err)
-	}
-	tag, err := tx.Exec(ctx, `DELETE FROM agent_members WHERE agent_id = $1 AND user_id = $2`, agentID, userID)
-	return memberChanged(ctx, tx, tag, err, agentID, userID, actor, map[string]any{"userId": userID, "role": nil})
-}
-
-func memberChanged(ctx context.Context, tx pgx.Tx, tag pgconn.CommandTag, err error, agentID, userID, actor string, data map[string]any) error {
-	if err != nil {
-		return fmt.Errorf("change member: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return fault.NotFoundf("agent %q has no member %q", agentID, userID)
-	}
-	return audit.Write(ctx, tx, audit.Record{Kind: "member_changed", AgentID: agentID, Actor: actor, Data: data})
 }
 
 // Owner is one address at which one owner of an agent can be written to.
@@ -258,72 +225,12 @@ func Addresses(ctx context.Context, q db.Queryer, userID string) ([]Address, err
 	rows, err := q.Query(ctx, `
 		SELECT i.channel, i.channel_user_id
 		FROM user_identities i
-		JOIN users u ON u.id = i.user_id
-		WHERE COALESCE(u.merged_into, u.id) = COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)
+		WHERE i.user_id IN (`+personOf("$1")+`)
 		ORDER BY i.channel, i.channel_user_id`, userID)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Address])
-}
-
-// Member is a user with a role.
-type Member struct {
-	UserID     string      `json:"userId"`
-	Name       string      `json:"name"`
-	Role       policy.Role `json:"role"`
-	Identities []string    `json:"identities"`
-}
-
-// Members lists the people of an agent with their identities.
-func Members(ctx context.Context, q db.Queryer, agentID string) ([]Member, error) {
-	rows, err := q.Query(ctx, `
-		SELECT u.id, u.name, m.role,
-		       COALESCE(array_agg(i.channel || ':' || i.channel_user_id ORDER BY i.channel, i.channel_user_id)
-		                FILTER (WHERE i.channel IS NOT NULL), '{}')
-		FROM agent_members m
-		JOIN users u ON u.id = m.user_id
-		LEFT JOIN user_identities i ON i.user_id = u.id
-		WHERE m.agent_id = $1
-		GROUP BY u.id, u.name, m.role
-		ORDER BY u.name, u.id`, agentID)
-	if err != nil {
-		return nil, fmt.Errorf("list members: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
-}
-
-// PrincipalOf is who a caller is to policy: a bare key is the agent itself, a
-// bound key its user with the role the user has now.
-func PrincipalOf(ctx context.Context, q db.Queryer, c Caller) (policy.Principal, error) {
-	p := policy.Principal{AgentID: c.AgentID, UserID: c.UserID}
-	if c.UserID == "" {
-		return p, nil
-	}
-	var err error
-	if p.Role, err = RoleOf(ctx, q, c.AgentID, c.UserID); err != nil {
-		return p, fmt.Errorf("read role: %w", err)
-	}
-	p.Circles, err = circlesOf(ctx, q, c.AgentID, c.UserID)
-	return p, err
-}
-
-// Principals are all who can call as an agent or for it: its bare key, and each
-// member.
-func Principals(ctx context.Context, q db.Queryer, agentID string) ([]policy.Principal, error) {
-	members, err := Members(ctx, q, agentID)
-	if err != nil {
-		return nil, err
-	}
-	all := []policy.Principal{{AgentID: agentID}}
-	for _, m := range members {
-		p, err := PrincipalOf(ctx, q, Caller{AgentID: agentID, UserID: m.UserID})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }
 
 // CheckRole refuses a word that is no role.

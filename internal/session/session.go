@@ -15,6 +15,7 @@ import (
 
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/identity"
 )
 
 // Kind tells what a session is.
@@ -45,7 +46,7 @@ type Session struct {
 
 // Ensure stores s unless it is there already. A session id that belongs to
 // another agent, requester or key is refused as unknown, and so is an agent
-// that is not there.
+// that is not there. Merged users are one requester.
 func Ensure(ctx context.Context, q db.Queryer, s Session) error {
 	const insert = `
 		INSERT INTO sessions (id, agent_id, kind, requester_id, key_prefix)
@@ -62,7 +63,32 @@ func Ensure(ctx context.Context, q db.Queryer, s Session) error {
 	if err != nil {
 		return err
 	}
-	if stored.RequesterID != s.RequesterID || stored.KeyPrefix != s.KeyPrefix {
+	if stored.KeyPrefix != s.KeyPrefix {
+		return unknown(s.ID)
+	}
+	same, err := identity.SamePerson(ctx, q, stored.RequesterID, s.RequesterID)
+	if err != nil || same {
+		return err
+	}
+	return follow(ctx, q, s)
+}
+
+// follow gives the session of a key that is bound to a user to whom the key
+// speaks for now: after a merge was undone that is not the person who had the
+// session while the merge stood. Any other requester is refused.
+func follow(ctx context.Context, q db.Queryer, s Session) error {
+	tag, err := q.Exec(ctx, `
+		UPDATE sessions s
+		SET requester_id = $2
+		FROM agent_keys k
+		JOIN users u ON u.id = k.user_id
+		WHERE s.id = $1
+		  AND k.prefix = s.key_prefix
+		  AND COALESCE(u.merged_into, u.id) = $2`, s.ID, s.RequesterID)
+	if err != nil {
+		return fmt.Errorf("follow the key of a session: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
 		return unknown(s.ID)
 	}
 	return nil
@@ -86,14 +112,19 @@ func Get(ctx context.Context, q db.Queryer, agentID, id string) (Session, error)
 	return s, err
 }
 
-// List gives the newest sessions of an agent; requester filters when set.
+// List gives the newest sessions of an agent; requester, the whole person, filters
+// when set.
 func List(ctx context.Context, q db.Queryer, agentID, requester string, limit int) ([]Session, error) {
+	ids, err := identity.PersonIDs(ctx, q, requester)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`
 		FROM sessions
-		WHERE agent_id = $1 AND ($2 = '' OR requester_id = $2)
+		WHERE agent_id = $1 AND ($2 = '' OR requester_id = ANY($4))
 		ORDER BY created_at DESC, id
-		LIMIT $3`, agentID, requester, limit)
+		LIMIT $3`, agentID, requester, limit, ids)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"holm/internal/db/dbtest"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/internal/session"
 )
 
@@ -96,4 +97,49 @@ func TestPayloadsAreKeptAsTheyAre(t *testing.T) {
 func isNotFound(err error) bool {
 	e, ok := fault.As(err)
 	return ok && e.Kind == fault.NotFound
+}
+
+// A key's session goes on through a merge, and through its undoing.
+func TestASessionFollowsItsKeyThroughMerges(t *testing.T) {
+	tx := dbtest.Tx(t)
+	for _, sql := range []string{
+		`INSERT INTO agents (id) VALUES ('main')`,
+		`INSERT INTO users (id, name) VALUES ('old', 'Old'), ('live', 'Live')`,
+		`INSERT INTO agent_keys (prefix, agent_id, hash, user_id) VALUES ('k1', 'main', 'h', 'old')`,
+	} {
+		if _, err := tx.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := func(id, requester string) error {
+		return session.Ensure(t.Context(), tx, session.Session{ID: id, AgentID: "main", Kind: session.Key, RequesterID: requester, KeyPrefix: "k1"})
+	}
+	sessions := func(requester string) int {
+		list, err := session.List(t.Context(), tx, "main", requester, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	check := func(when string, err error, old, live int) {
+		t.Helper()
+		if gotOld, gotLive := sessions("old"), sessions("live"); err != nil || gotOld != old || gotLive != live {
+			t.Errorf("%s: error %v, old sees %d, live %d; want %d and %d", when, err, gotOld, gotLive, old, live)
+		}
+	}
+	check("at first", as("key:k1", "old"), 1, 0)
+	m, err := identity.MergeUsers(t.Context(), tx, "old", "live", "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("merged", as("key:k1", "live"), 1, 1)
+	check("merged, begun anew", as("mcp:1", "live"), 2, 2)
+	if _, err := identity.UndoMerge(t.Context(), tx, m.Number, "admin"); err != nil {
+		t.Fatal(err)
+	}
+	check("undone", as("key:k1", "old"), 1, 1)
+	check("undone, going on", as("mcp:1", "old"), 2, 0)
+	if err := as("key:k1", "live"); !isNotFound(err) {
+		t.Errorf("somebody else with that key: %v", err)
+	}
 }

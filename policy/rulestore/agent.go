@@ -19,6 +19,8 @@ type agent struct {
 	fallback   policy.Effect
 	autonomy   string
 	askedTools []string
+	// merged are the users named in grants who live on as others.
+	merged map[string]string
 }
 
 func readAgent(ctx context.Context, tx pgx.Tx, agentID string) (a agent, err error) {
@@ -35,12 +37,44 @@ func readAgent(ctx context.Context, tx pgx.Tx, agentID string) (a agent, err err
 	return a, nil
 }
 
+// readRows gives the agent's rows, and learns who is meant by the users in them.
+func (a *agent) readRows(ctx context.Context, tx pgx.Tx, agentID string) ([]Row, error) {
+	stored, err := List(ctx, tx, agentID, "")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, `
+		SELECT u.id, u.merged_into
+		FROM agent_policies p
+		CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(p.grants) WHEN 'array' THEN p.grants ELSE '[]' END) g
+		JOIN users u ON u.id = g ->> 'value'
+		WHERE p.agent_id = $1
+		  AND g ->> 'type' = 'user'
+		  AND u.merged_into IS NOT NULL`, agentID)
+	if err != nil {
+		return nil, fmt.Errorf("read merged users: %w", err)
+	}
+	a.merged = map[string]string{}
+	var id, live string
+	if _, err := pgx.ForEachRow(rows, []any{&id, &live}, func() error { a.merged[id] = live; return nil }); err != nil {
+		return nil, fmt.Errorf("read merged users: %w", err)
+	}
+	return stored, nil
+}
+
 // compile makes the set of the stored rows and of those that the agent's
-// deprecated fields stand for; it gives the stored ones in policy's form.
+// deprecated fields stand for; it gives the stored ones in policy's form. A grant to
+// a merged user is one to the person who lives on.
 func (a agent) compile(agentID string, stored []Row) (*policy.Set, []policy.Row, error) {
 	rows := make([]policy.Row, len(stored))
 	for i, row := range stored {
 		rows[i] = row.Compiled()
+		for g := range rows[i].Grants {
+			grant := &rows[i].Grants[g]
+			if live := a.merged[grant.Value]; live != "" && grant.Type == policy.GrantUser {
+				grant.Value = live
+			}
+		}
 	}
 	virtual, err := policy.VirtualRows(agentID, a.autonomy, a.askedTools)
 	if err != nil {

@@ -59,7 +59,7 @@ func current(ctx context.Context, tx pgx.Tx, agentID string) (*policy.Set, []pol
 	if err != nil {
 		return nil, nil, err
 	}
-	stored, err := List(ctx, tx, agentID, "")
+	stored, err := a.readRows(ctx, tx, agentID)
 	if err != nil {
 		return nil, nil, err
 	}

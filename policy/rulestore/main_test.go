@@ -159,3 +159,13 @@ func (w *world) comes(s *rulestore.Store, tool string, want policy.Effect) {
 		}
 	}
 }
+
+// comesTo waits until something holds.
+func (w *world) comesTo(holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatal("it does not come to that")
+		}
+	}
+}

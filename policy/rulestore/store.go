@@ -88,7 +88,7 @@ func (s *Store) build(ctx context.Context, agentID string) (*Snapshot, error) {
 		if a, err = readAgent(ctx, tx, agentID); err != nil {
 			return err
 		}
-		stored, err = List(ctx, tx, agentID, "")
+		stored, err = a.readRows(ctx, tx, agentID)
 		return err
 	})
 	if err != nil {
