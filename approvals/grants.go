@@ -203,12 +203,16 @@ func revokerName(ctx context.Context, q db.Queryer, id *string) (string, error) 
 
 // Used counts a call that a persistent approval let through by its row of policy.
 func (s *Service) Used(ctx context.Context, policyID, requesterID string) error {
-	_, err := s.Pool.Exec(ctx, `
+	ids, err := identity.PersonIDs(ctx, s.Pool, requesterID)
+	if err != nil {
+		return err
+	}
+	_, err = s.Pool.Exec(ctx, `
 		UPDATE approval_grants
 		SET uses = uses + 1
 		WHERE policy_id = $1
-		  AND requester_id = $2
-		  AND revoked_at IS NULL`, policyID, requesterID)
+		  AND requester_id = ANY($2)
+		  AND revoked_at IS NULL`, policyID, ids)
 	if err != nil {
 		return fmt.Errorf("count use: %w", err)
 	}

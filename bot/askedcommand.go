@@ -52,7 +52,7 @@ func (b *Bot) status(ctx context.Context, l line) (string, error) {
 
 // sees tells whether the person asked for the request or owns its agent.
 func (p person) sees(r approvals.Request) bool {
-	return r.RequesterID == p.user.ID || slices.Contains(p.owns(), r.AgentID)
+	return slices.Contains(p.ids, r.RequesterID) || slices.Contains(p.owns(), r.AgentID)
 }
 
 // standing is where a request is, in a clause.

@@ -14,6 +14,8 @@ type person struct {
 	user  identity.User
 	known bool
 	roles []identity.AgentRole
+	// ids are what the person is known by, with those from before a merge.
+	ids []string
 }
 
 func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error) {
@@ -23,6 +25,9 @@ func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error
 	}
 	var err error
 	if p.user, p.known, err = identity.FindUser(ctx, b.Pool, p.Address); err != nil || !p.known {
+		return p, err
+	}
+	if p.ids, err = identity.PersonIDs(ctx, b.Pool, p.user.ID); err != nil {
 		return p, err
 	}
 	p.roles, err = identity.RolesOf(ctx, b.Pool, p.user.ID)

@@ -15,15 +15,25 @@ import (
 func (c *cli) newUsersCommand() *cobra.Command {
 	cmd := group("users", "See and change the people of an agent",
 		c.newUsersListCommand(),
-		c.newPeopleChange("role AGENT USER ROLE", "Change somebody's role: owner, user or guest", "%[2]s is %[3]s of agent %[1]s now.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
-				return holm.SetRole(ctx, a[0], a[1], a[2])
+		c.newForcedChange("role AGENT USER ROLE", "Change somebody's role: owner, user or guest", "%[2]s is %[3]s of agent %[1]s now.",
+			func(ctx context.Context, holm *client.Client, a []string, force bool) error {
+				return holm.SetRole(ctx, a[0], a[1], a[2], force)
 			}),
-		c.newPeopleChange("remove AGENT USER", "Take somebody from an agent", "%[2]s is no longer with agent %[1]s.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
-				return holm.RemoveMember(ctx, a[0], a[1])
+		c.newForcedChange("remove AGENT USER", "Take somebody from an agent", "%[2]s is no longer with agent %[1]s.",
+			func(ctx context.Context, holm *client.Client, a []string, force bool) error {
+				return holm.RemoveMember(ctx, a[0], a[1], force)
 			}))
 	cmd.Aliases = []string{"user"}
+	return cmd
+}
+
+// newForcedChange is a change that is refused when no owner would be left.
+func (c *cli) newForcedChange(use, short, done string, change func(context.Context, *client.Client, []string, bool) error) *cobra.Command {
+	var force bool
+	cmd := c.newPeopleChange(use, short, done, func(ctx context.Context, holm *client.Client, args []string) error {
+		return change(ctx, holm, args, force)
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "also when the agent has no owner left then")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"holm/internal/identity"
 )
@@ -32,13 +33,15 @@ func (c *Client) DeleteCircle(ctx context.Context, agent, circle string) error {
 }
 
 // SetRole changes the role of a member.
-func (c *Client) SetRole(ctx context.Context, agent, user, role string) error {
-	_, err := c.call(ctx, http.MethodPatch, path("agents", agent, "members", user), map[string]string{"role": role}, nil)
+func (c *Client) SetRole(ctx context.Context, agent, user, role string, force bool) error {
+	body := map[string]any{"role": role, "force": force}
+	_, err := c.call(ctx, http.MethodPatch, path("agents", agent, "members", user), body, nil)
 	return err
 }
 
 // RemoveMember takes a person from an agent.
-func (c *Client) RemoveMember(ctx context.Context, agent, user string) error {
-	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "members", user), nil, nil)
+func (c *Client) RemoveMember(ctx context.Context, agent, user string, force bool) error {
+	at := path("agents", agent, "members", user) + "?force=" + strconv.FormatBool(force)
+	_, err := c.call(ctx, http.MethodDelete, at, nil, nil)
 	return err
 }

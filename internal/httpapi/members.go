@@ -64,9 +64,19 @@ func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*no
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
-	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
+	return nil, s.peopleChange(ctx, in.AgentID, func(tx pgx.Tx) error {
 		return identity.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), in.Body.Force, adminActor)
 	})
+}
+
+// peopleChange commits a change of an agent's people. Roles are read with every
+// call; clients are told that what they may call is not what it was.
+func (s *server) peopleChange(ctx context.Context, agentID string, do func(pgx.Tx) error) error {
+	err := s.inTx(ctx, do)
+	if err == nil {
+		s.Rules.Changed(agentID)
+	}
+	return err
 }
 
 type removeMemberInput struct {
@@ -78,7 +88,7 @@ func (s *server) removeMember(ctx context.Context, in *removeMemberInput) (*noth
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
-	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
+	return nil, s.peopleChange(ctx, in.AgentID, func(tx pgx.Tx) error {
 		return identity.Leave(ctx, tx, in.AgentID, in.UserID, in.Force, adminActor)
 	})
 }

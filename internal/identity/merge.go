@@ -225,15 +225,3 @@ func PersonIDs(ctx context.Context, q db.Queryer, id string) ([]string, error) {
 	}
 	return ids, nil
 }
-
-// SamePerson tells whether two ids name one person.
-func SamePerson(ctx context.Context, q db.Queryer, a, b string) (same bool, err error) {
-	if a == b {
-		return true, nil
-	}
-	err = q.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM (`+personOf("$1")+`) p WHERE p.id = $2)`, a, b).Scan(&same)
-	if err != nil {
-		return false, fmt.Errorf("compare people: %w", err)
-	}
-	return same, nil
-}

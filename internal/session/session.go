@@ -66,7 +66,7 @@ func Ensure(ctx context.Context, q db.Queryer, s Session) error {
 	if stored.KeyPrefix != s.KeyPrefix {
 		return unknown(s.ID)
 	}
-	same, err := identity.SamePerson(ctx, q, stored.RequesterID, s.RequesterID)
+	same, err := identity.Same(ctx, q, stored.RequesterID, s.RequesterID)
 	if err != nil || same {
 		return err
 	}
