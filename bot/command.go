@@ -114,7 +114,9 @@ func (b *Bot) command(ctx context.Context, l line) (string, error) {
 		return b.redeem(ctx, l.ev, l.who, token)
 	}
 	if len(l.who.roles) == 0 {
-		return b.toStranger(l.who), nil
+		if reply, err := b.welcome(ctx, &l); reply != "" || err != nil {
+			return reply, err
+		}
 	}
 	l.cmd = b.find(cmp.Or(verb, "help"))
 	if l.cmd == nil || l.cmd.usage == "" && rest != "" && !slash {
@@ -203,11 +205,6 @@ func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (reply string
 		b.Hub.Publish(audit.QueuedKey)
 	}
 	return "", err
-}
-
-// toStranger says what somebody without a role may know.
-func (b *Bot) toStranger(who person) string {
-	return fmt.Sprintf("This bot is private. An owner of agent %s can invite you. You are %s.", b.Agent, VisibleLine(who.String()))
 }
 
 // unknown answers a text that is no command.

@@ -17,22 +17,24 @@ import (
 // an owner is sent the cards of what waits.
 func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (string, error) {
 	if !ev.Direct {
-		return "An invitation works only here, in your own chat with me. Others may have read that one: ask for a new one.", nil
+		return "A token works only here, in your own chat with me. Others may have read that one: ask for a new one.", nil
 	}
 	var m identity.Membership
-	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
-		if m, err = identity.Redeem(ctx, tx, token, who.Address, who.name); err != nil {
-			return err
-		}
-		if m.Role != policy.Owner {
-			return nil
-		}
-		if err := b.Approvals.DeliverOpen(ctx, tx, m.AgentID); err != nil {
-			return err
-		}
-		return b.deliverAgain(ctx, tx, who.Address)
+	err := identity.Try(ctx, b.Pool, who.Address, func() error {
+		return db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
+			if m, err = identity.Redeem(ctx, tx, token, who.Address, who.name); err != nil {
+				return err
+			}
+			if m.Role != policy.Owner {
+				return nil
+			}
+			if err := b.Approvals.DeliverOpen(ctx, tx, m.AgentID); err != nil {
+				return err
+			}
+			return b.deliverAgain(ctx, tx, who.Address)
+		})
 	})
-	if f, ok := fault.As(err); ok && f.Kind == fault.Gone {
+	if f, ok := fault.As(err); ok && told[f.Kind] {
 		return sentence(f.Message), nil
 	}
 	if err != nil {

@@ -14,15 +14,20 @@ func (c *cli) newModifyCommand() *cobra.Command {
 }
 
 func (c *cli) newModifyAgentCommand() *cobra.Command {
-	var fallback, autonomy string
+	var fallback, autonomy, access string
+	var rotate bool
 	var ask []string
 	cmd := &cobra.Command{
 		Use:   "agent NAME",
-		Short: "Change how an agent's calls are decided where rows say nothing",
+		Short: "Change an agent's default decision and who may talk to its bot",
 		Long: "Change an agent's default decision: deny, as new agents have, require_approval or allow. --autonomy and\n" +
-			"--require-approval-for are there for older set-ups and act like rows; write rows instead: holm policy set.",
-		Example: "  holm modify agent claude --default require_approval",
-		Args:    exactly("NAME"),
+			"--require-approval-for are there for older set-ups and act like rows; write rows instead: holm policy set.\n" +
+			"--access says what the bot does with strangers: a public agent takes everybody who writes as a guest, a\n" +
+			"protected one those who send the access token, which is printed once, a private one nobody uninvited.",
+		Example: "  holm modify agent claude --default require_approval\n" +
+			"  holm modify agent claude --access protected\n" +
+			"  holm modify agent claude --rotate-access-token",
+		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var change client.AgentChange
 			if cmd.Flags().Changed("default") {
@@ -34,7 +39,8 @@ func (c *cli) newModifyAgentCommand() *cobra.Command {
 			if cmd.Flags().Changed("require-approval-for") {
 				change.RequireApprovalFor = &ask
 			}
-			if cmd.Flags().NFlag() == 0 {
+			change.Access, change.RotateAccessToken = access, rotate
+			if cmd.Flags().NFlag() == 0 || cmd.Flags().Changed("access") && access == "" {
 				return usagef("say what to change; see holm modify agent --help")
 			}
 			holm, _, err := c.connect()
@@ -46,11 +52,16 @@ func (c *cli) newModifyAgentCommand() *cobra.Command {
 				return err
 			}
 			return c.print(cmd, a, func(w io.Writer) {
-				fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise; autonomy %s.\n", a.ID, a.DefaultDecision, a.AutonomyLevel)
+				fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise; autonomy %s; %s.\n", a.ID, a.DefaultDecision, a.AutonomyLevel, a.Access)
+				if a.AccessToken != "" {
+					fmt.Fprintf(w, "Who sends the bot this becomes a guest; it is not shown again: start %s\n", a.AccessToken)
+				}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&fallback, "default", "", "allow, deny or require_approval")
+	cmd.Flags().StringVar(&access, "access", "", "strangers: public, protected or private")
+	cmd.Flags().BoolVar(&rotate, "rotate-access-token", false, "make a new access token; the one of before is worth nothing then")
 	cmd.Flags().StringVar(&autonomy, "autonomy", "", "deprecated: readonly, supervised or full")
 	cmd.Flags().StringArrayVar(&ask, "require-approval-for", nil, "deprecated: tool that supervised has approved; may be repeated")
 	return cmd

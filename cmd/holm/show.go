@@ -91,7 +91,7 @@ func (c *cli) describeAgent(cmd *cobra.Command, name string) (a agentDetails, er
 }
 
 func printAgent(w io.Writer, a agentDetails) {
-	fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise\n", a.ID, a.DefaultDecision)
+	fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise; %s\n", a.ID, a.DefaultDecision, a.Access)
 	for _, k := range a.Keys {
 		fmt.Fprintf(w, "  key     %s  made %s  %s\n", k.Prefix, when(k.CreatedAt), keyState(k))
 	}

@@ -33,10 +33,12 @@ type AgentChange struct {
 	DefaultDecision    *string   `json:"defaultDecision,omitempty"`
 	AutonomyLevel      *string   `json:"autonomyLevel,omitempty"`
 	RequireApprovalFor *[]string `json:"requireApprovalFor,omitempty"`
+	Access             string    `json:"access,omitempty"`
+	RotateAccessToken  bool      `json:"rotateAccessToken,omitempty"`
 }
 
 // ModifyAgent changes an agent.
-func (c *Client) ModifyAgent(ctx context.Context, name string, change AgentChange) (a identity.Agent, err error) {
+func (c *Client) ModifyAgent(ctx context.Context, name string, change AgentChange) (a httpapi.ModifiedAgent, err error) {
 	_, err = c.call(ctx, http.MethodPatch, path("agents", name), change, &a)
 	return a, err
 }

@@ -64,16 +64,38 @@ type modifyAgentInput struct {
 		DefaultDecision    *string   `json:"defaultDecision,omitempty" enum:"allow,deny,require_approval"`
 		AutonomyLevel      *string   `json:"autonomyLevel,omitempty" enum:"readonly,supervised,full" doc:"Deprecated: write policy rows."`
 		RequireApprovalFor *[]string `json:"requireApprovalFor,omitempty" doc:"Deprecated: write policy rows. Tools that supervised has approved."`
+		Access             string    `json:"access,omitempty" enum:"public,protected,private" doc:"What its bot does with strangers: takes them as guests, asks for the access token, or turns them away."`
+		RotateAccessToken  bool      `json:"rotateAccessToken,omitempty" doc:"A protected agent gets a new access token."`
 	}
 }
 
-func (s *server) modifyAgent(ctx context.Context, in *modifyAgentInput) (*oneOf[identity.Agent], error) {
+// ModifiedAgent is an agent as it is now.
+type ModifiedAgent struct {
+	identity.Agent
+	// AccessToken is the only copy of a token that was made.
+	AccessToken string `json:"accessToken,omitempty" doc:"The only copy of the access token, when one was made."`
+}
+
+func (s *server) modifyAgent(ctx context.Context, in *modifyAgentInput) (*oneOf[ModifiedAgent], error) {
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
-	var out oneOf[identity.Agent]
+	var out oneOf[ModifiedAgent]
+	change := identity.AgentChange{
+		DefaultDecision: in.Body.DefaultDecision, AutonomyLevel: in.Body.AutonomyLevel, RequireApprovalFor: in.Body.RequireApprovalFor,
+	}
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		out.Body, err = identity.ModifyAgent(ctx, tx, in.AgentID, identity.AgentChange(in.Body), adminActor)
+		if in.Body.Access != "" || in.Body.RotateAccessToken {
+			out.Body.AccessToken, err = identity.SetAccess(ctx, tx, in.AgentID, in.Body.Access, in.Body.RotateAccessToken, adminActor)
+			if err != nil {
+				return err
+			}
+		}
+		if change == (identity.AgentChange{}) {
+			out.Body.Agent, err = identity.GetAgent(ctx, tx, in.AgentID)
+			return err
+		}
+		out.Body.Agent, err = identity.ModifyAgent(ctx, tx, in.AgentID, change, adminActor)
 		return err
 	})
 	if err != nil {

@@ -34,7 +34,8 @@ func (s *server) registerMembers() {
 	handle(s, huma.Operation{
 		OperationID: "redeem-invite", Method: http.MethodPost, Path: "/api/agents/{agentId}/invites/redeem",
 		Summary: "Use an invitation for a person", Tags: []string{"people"},
-		Description: "For a channel that runs outside: the person named in X-Channel-User-Id presents the token, in their own chat.",
+		Description: "For a channel that runs outside: the person named in X-Channel-User-Id presents the token of an invitation, or the access token of a protected agent, in their own chat. " +
+			"A public agent takes them as a guest without a token.",
 	}, s.redeemInvite)
 }
 
@@ -134,7 +135,7 @@ func (s *server) createInvite(ctx context.Context, in *createInviteInput) (*oneO
 type redeemInviteInput struct {
 	AgentPath
 	Body struct {
-		Token string `json:"token"`
+		Token string `json:"token,omitempty" doc:"Absent or empty: to become a guest of a public agent."`
 		Name  string `json:"name,omitempty" doc:"The person's name, for cards." maxLength:"200"`
 	}
 }
@@ -146,17 +147,23 @@ func (s *server) redeemInvite(ctx context.Context, in *redeemInviteInput) (*oneO
 		return nil, fault.New(fault.Forbidden, "forbidden", "only a channel's token presents invitations")
 	}
 	var m identity.Membership
-	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		if m, err = identity.Redeem(ctx, tx, in.Body.Token, c.person, in.Body.Name); err != nil {
-			return err
-		}
-		if m.AgentID != c.agentID {
-			return fault.New(fault.Gone, "invite_invalid", "this invitation is of another agent")
-		}
-		if m.Role != policy.Owner {
-			return nil
-		}
-		return s.Approvals.DeliverOpen(ctx, tx, m.AgentID)
+	err := identity.Try(ctx, s.Pool, c.person, func() error {
+		return s.inTx(ctx, func(tx pgx.Tx) (err error) {
+			if in.Body.Token == "" {
+				m, err = identity.Admit(ctx, tx, c.agentID, c.person, in.Body.Name)
+				return err
+			}
+			if m, err = identity.Redeem(ctx, tx, in.Body.Token, c.person, in.Body.Name); err != nil {
+				return err
+			}
+			if m.AgentID != c.agentID {
+				return fault.New(fault.Gone, "invite_invalid", "this token is of another agent")
+			}
+			if m.Role != policy.Owner {
+				return nil
+			}
+			return s.Approvals.DeliverOpen(ctx, tx, m.AgentID)
+		})
 	})
 	return &oneOf[identity.Member]{Body: identity.Member{UserID: m.User.ID, Name: m.User.Name, Role: m.Role, Identities: []string{c.person.String()}}}, err
 }

@@ -42,7 +42,7 @@ type Membership struct {
 	Role    policy.Role
 }
 
-// Redeem uses a token for the person at an address, and tells which role they
+// Redeem uses an invitation, or a protected agent's access token, for the person at an address, and tells which role they
 // have then: a higher one that they had stays. A token that is unknown, used or
 // expired is Gone, with nothing changed. The same person presenting it again is
 // told of the membership they have, and gets none anew when it was taken away.
@@ -58,33 +58,26 @@ func Redeem(ctx context.Context, tx pgx.Tx, token string, a Address, name string
 		  AND expires_at > now()
 		RETURNING agent_id, role`, secret.Hash(token), a.String()).Scan(&m.AgentID, &role)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return redeemed(ctx, tx, token, a)
+		return redeemed(ctx, tx, token, a, name)
 	}
 	if err != nil {
 		return m, fmt.Errorf("redeem invitation: %w", err)
 	}
-	if m.User, err = EnsureUser(ctx, tx, a, name); err != nil {
-		return m, err
-	}
-	if err := Join(ctx, tx, m.AgentID, m.User.ID, role, "user:"+m.User.ID); err != nil {
-		return m, err
-	}
-	m.Role, err = RoleOf(ctx, tx, m.AgentID, m.User.ID)
-	return m, err
+	return enter(ctx, tx, m.AgentID, role, a, name)
 }
 
 var errInvite = fault.New(fault.Gone, "invite_invalid",
-	"this invitation is not valid: it may have been used or have expired; ask for a new one")
+	"this token is not valid: an invitation may have been used or have expired; ask for a new one")
 
 // redeemed finds the membership of somebody who used the token before.
-func redeemed(ctx context.Context, tx pgx.Tx, token string, a Address) (m Membership, err error) {
+func redeemed(ctx context.Context, tx pgx.Tx, token string, a Address, name string) (m Membership, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT agent_id
 		FROM link_tokens
 		WHERE token_hash = $1
 		  AND used_by = $2`, secret.Hash(token), a.String()).Scan(&m.AgentID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return m, errInvite
+		return presentAccess(ctx, tx, token, a, name)
 	}
 	if err != nil {
 		return m, fmt.Errorf("redeem invitation: %w", err)
