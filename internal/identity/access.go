@@ -128,7 +128,7 @@ func higher(a, b policy.Role) bool {
 
 const (
 	// maxTries is how many wrong tokens somebody may present within tryPause.
-	// Tokens have 256 bits; this keeps guessing out of the database and the log.
+	// Tokens have 192 bits; this keeps guessing out of the database and the log.
 	maxTries = 10
 	tryPause = 10 * time.Minute
 )
