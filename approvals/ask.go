@@ -248,10 +248,7 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 
 // announce writes what follows from a new request.
 func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, requestedEvent{
-		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt,
-	})
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, r.requestedEvent())
 	if err != nil {
 		return err
 	}
@@ -273,6 +270,13 @@ type requestedEvent struct {
 	Args         json.RawMessage `json:"args"`
 	Mode         string          `json:"mode"`
 	ExpiresAt    time.Time       `json:"expiresAt"`
+}
+
+func (r Request) requestedEvent() requestedEvent {
+	return requestedEvent{
+		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt,
+	}
 }
 
 // audit records a move of r. Arguments are named by their digest.

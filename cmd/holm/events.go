@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,10 @@ func (c *cli) printEvent(w io.Writer, event session.Event) error {
 	if err := json.Compact(&payload, event.Payload); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d  %s  %s  %s  %s\n", event.ID, when(event.CreatedAt), oneLine(event.SessionID), oneLine(event.Type), oneLine(payload.String()))
+	id := "-"
+	if event.ID != 0 {
+		id = strconv.FormatInt(event.ID, 10)
+	}
+	_, err := fmt.Fprintf(w, "%s  %s  %s  %s  %s\n", id, when(event.CreatedAt), oneLine(event.SessionID), oneLine(event.Type), oneLine(payload.String()))
 	return err
 }

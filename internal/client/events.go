@@ -36,7 +36,8 @@ const (
 	maxLine = 16 << 20
 )
 
-// Read calls emit for each event, in order, none twice. A lost stream is
+// Read calls emit for each event, in order, none twice; those without an id,
+// which no list keeps, anew after each break. A lost stream is
 // followed again from the last event that emit got, until ctx ends or the
 // server refuses. It ends with nil when ctx does.
 func (c *Client) Read(ctx context.Context, e Events, emit func(session.Event) error) error {
@@ -77,13 +78,13 @@ func (c *Client) read(ctx context.Context, e *Events, emit func(session.Event) e
 	}
 	defer resp.Body.Close()
 	return c.parse(resp.Body, func(event session.Event) error {
-		if event.ID <= e.After {
+		if event.ID != 0 && event.ID <= e.After {
 			return nil
 		}
 		if err := emit(event); err != nil {
 			return err
 		}
-		e.After = event.ID
+		e.After = max(e.After, event.ID)
 		return nil
 	})
 }

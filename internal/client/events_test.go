@@ -18,7 +18,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // breaking is a server whose stream breaks after each event; the reader is
-// sent the last event that it has once more, as after a lost confirmation.
+// sent the last event that it has once more, as after a lost confirmation. Each
+// begins with an event for the wire alone.
 type breaking struct {
 	mu     sync.Mutex
 	asked  []string
@@ -36,7 +37,8 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"status":401,"code":"invalid_key","detail":"the access key is not valid"}`)
 		return
 	}
-	for id := n - 1; id <= n; id++ {
+	fmt.Fprint(w, "event: approval_pending\ndata: {\"type\":\"approval_pending\"}\n\n")
+	for id := max(n-1, 1); id <= n; id++ {
 		fmt.Fprintf(w, ": comment\n\nid: %d\nevent: user_message\ndata: {\"id\":%d,\"type\":\"user_message\"}\n\n", id, id)
 	}
 	_ = http.NewResponseController(w).Flush()
@@ -58,7 +60,7 @@ func TestABrokenStreamIsTakenUpAgain(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != "invalid_key" {
 		t.Errorf("ended with %v", err)
 	}
-	if !slices.Equal(got, []int64{1, 2}) || !slices.Equal(b.asked, []string{"0", "1", "2"}) || interrupted != 2 {
+	if !slices.Equal(got, []int64{0, 1, 0, 2}) || !slices.Equal(b.asked, []string{"0", "1", "2"}) || interrupted != 2 {
 		t.Errorf("got %v after asking with %v, interrupted %d times", got, b.asked, interrupted)
 	}
 }

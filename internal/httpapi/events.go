@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/session"
 )
@@ -26,7 +27,8 @@ func (s *server) registerEvents() {
 	}, s.followSession)
 	handle(s, huma.Operation{
 		OperationID: "follow-agent", Method: http.MethodGet, Path: "/api/agents/{agentId}/events",
-		Summary: "Follow the events of all sessions", Description: description, Tags: []string{"sessions"}, Responses: stream,
+		Summary: "Follow the events of all sessions", Description: description + " For owners the stream also tells of open questions, with " +
+			"approval_pending: of all when it begins, then of each as it comes. These events have no id and are not kept: a reader that comes back is told anew.", Tags: []string{"sessions"}, Responses: stream,
 	}, s.followAgent)
 }
 
@@ -60,7 +62,7 @@ func (s *server) followSession(ctx context.Context, in *followSessionInput) (*hu
 	if _, err := s.session(ctx, in.AgentID, in.SessionID); err != nil {
 		return nil, err
 	}
-	return s.events(in.AgentID, in.SessionID, in.Position)
+	return s.events(in.AgentID, in.SessionID, in.Position, nil)
 }
 
 type followAgentInput struct {
@@ -76,10 +78,11 @@ func (s *server) followAgent(ctx context.Context, in *followAgentInput) (*huma.S
 	if see.requester != "" {
 		return nil, fault.New(fault.Forbidden, "forbidden", "only an owner may follow all sessions; follow one of your own")
 	}
-	return s.events(in.AgentID, "", in.Position)
+	pending := &approvals.PendingWatch{Queryer: s.Pool, AgentID: in.AgentID}
+	return s.events(in.AgentID, "", in.Position, pending.Next)
 }
 
-func (s *server) events(agentID, sessionID string, p Position) (*huma.StreamResponse, error) {
+func (s *server) events(agentID, sessionID string, p Position, beside func(context.Context) ([]session.Event, error)) (*huma.StreamResponse, error) {
 	last, err := p.last()
 	if err != nil {
 		return nil, err
@@ -89,7 +92,7 @@ func (s *server) events(agentID, sessionID string, p Position) (*huma.StreamResp
 		out := s.newEventWriter(w, callerOf(r.Context()))
 		stream := &session.Stream{
 			Pool: s.Pool, Hub: s.Hub, AgentID: agentID, SessionID: sessionID, After: last,
-			Once: !p.Follow, IdleEvery: s.Heartbeat, Idle: out.heartbeat,
+			Once: !p.Follow, Beside: beside, IdleEvery: s.Heartbeat, Idle: out.heartbeat,
 		}
 		// Whatever ends the stream, the reader comes back with the last id it has.
 		if out.begin() == nil {

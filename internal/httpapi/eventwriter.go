@@ -45,7 +45,11 @@ func (e *eventWriter) event(event session.Event) error {
 	if err != nil {
 		return err
 	}
-	return e.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", event.ID, event.Type, data))
+	id := ""
+	if event.ID != 0 {
+		id = fmt.Sprintf("id: %d\n", event.ID)
+	}
+	return e.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, event.Type, data))
 }
 
 func (e *eventWriter) heartbeat() error { return e.write(": still here\n\n") }

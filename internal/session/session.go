@@ -142,9 +142,10 @@ func foreignKey(err error) bool {
 }
 
 // Event is one entry of a session's list. ID rises with every event of the
-// installation, so a reader resumes from any point on any replica.
+// installation, so a reader resumes from any point on any replica. An event
+// without an ID is for the wire alone and in no list.
 type Event struct {
-	ID        int64           `json:"id"`
+	ID        int64           `json:"id,omitzero"`
 	SessionID string          `json:"sessionId"`
 	AgentID   string          `json:"-"`
 	Type      string          `json:"type"`
@@ -157,6 +158,8 @@ const (
 	ApprovalRequested = "approval_requested"
 	ApprovalResolved  = "approval_resolved"
 	ApprovalExecuted  = "approval_executed"
+	// ApprovalPending is for the wire alone.
+	ApprovalPending = "approval_pending"
 )
 
 // ApprovalTypes are the types that tell the life of a request.

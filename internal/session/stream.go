@@ -33,6 +33,9 @@ type Stream struct {
 	After int64
 	// Once ends Run with nil when every committed event was handed out.
 	Once bool
+	// Beside gives events for the wire alone. It is called at first and after every
+	// change, once all that was committed has been handed out. Nil: there are none.
+	Beside func(context.Context) ([]Event, error)
 	// Idle is called whenever nothing came for IdleEvery (heartbeats); an error
 	// ends the stream.
 	Idle      func() error
@@ -88,6 +91,11 @@ func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
 		case s.Once:
 			return nil
 		}
+		if pause == pollInterval && s.Beside != nil {
+			if err := s.beside(ctx, emit); err != nil {
+				return err
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -99,6 +107,16 @@ func (s *Stream) Run(ctx context.Context, emit func(Event) error) error {
 			}
 		}
 	}
+}
+
+func (s *Stream) beside(ctx context.Context, emit func(Event) error) error {
+	events, err := s.Beside(ctx)
+	for _, event := range events {
+		if err := emit(event); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // batch is what one statement saw: events, and the oldest transaction that was
