@@ -90,6 +90,13 @@ type Page struct {
 	Notes []string
 }
 
+// Namer is a capability: the channel can look up what a person is called. It
+// is asked where events carry no name.
+type Namer interface {
+	// NameOf gives a display name, empty when it cannot be had.
+	NameOf(ctx context.Context, identity string) string
+}
+
 // Recipient is a person on a platform.
 type Recipient struct {
 	// Identity is the platform user id as identities spell it: "123456" on
@@ -103,6 +110,9 @@ type Recipient struct {
 type MessageRef struct {
 	Chat    string `json:"chat"`
 	Message string `json:"message"`
+	// Thread is the message whose thread this one stands in, where the platform
+	// has threads; a reply goes there. Empty for none.
+	Thread string `json:"thread,omitempty"`
 }
 
 // EventKind tells what a person did.

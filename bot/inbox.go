@@ -141,6 +141,9 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 	if err != nil || !ok {
 		return err
 	}
+	if namer, ok := ch.(Namer); ok && ev.Name == "" {
+		ev.Name = namer.NameOf(ctx, ev.Identity)
+	}
 	if err := identity.LearnName(ctx, b.Pool, identity.Address{Channel: namespace, Identity: ev.Identity}, ev.Name); err != nil {
 		return err
 	}

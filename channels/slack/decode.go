@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,7 +81,8 @@ func (p interaction) event() (bot.Event, bool, error) {
 }
 
 // event is a direct message or a mention. A reply to a mention goes into its
-// thread, so the message named is the one that the thread hangs on.
+// thread, which it may begin; one to a direct message only where that stands in
+// a thread.
 func (c callback) event() (bot.Event, bool, error) {
 	e := c.Event
 	if e.Type == "" {
@@ -100,12 +102,10 @@ func (c callback) event() (bot.Event, bool, error) {
 		return bot.Event{}, false, errors.New("it lacks the channel or the time")
 	}
 	ev := bot.Event{Kind: bot.Text, Text: plain(e.Text), Direct: !mention && direct(e.Channel)}
-	ev.Message = bot.MessageRef{Chat: e.Channel, Message: e.TS}
+	ev.Message = bot.MessageRef{Chat: e.Channel, Message: e.TS, Thread: e.ThreadTS}
 	if mention {
 		ev.Text = plain(c.withoutMention(e.Text))
-		if e.ThreadTS != "" {
-			ev.Message.Message = e.ThreadTS
-		}
+		ev.Message.Thread = cmp.Or(e.ThreadTS, e.TS)
 	}
 	return withActor(ev, c.team(), e.User, e.Channel)
 }
@@ -140,13 +140,13 @@ func (c callback) withoutMention(text string) string {
 	return firstMention.ReplaceAllString(text, "")
 }
 
-// event of a command is direct wherever it was typed: nobody else sees it, and
-// there is no message to reply to, so answers go to the direct chat.
+// event of a command is direct wherever it was typed: nobody else sees it, nor
+// the answer, which goes where it was typed.
 func (c command) event() (bot.Event, bool, error) {
 	if c.UserID == "" || c.ChannelID == "" {
 		return bot.Event{}, false, errors.New("it lacks the user or the channel")
 	}
-	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Command: true, Direct: true}
+	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Command: true, Direct: true, Message: bot.MessageRef{Chat: c.ChannelID}}
 	return withActor(ev, c.TeamID, c.UserID, c.ChannelID)
 }
 

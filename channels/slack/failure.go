@@ -67,6 +67,20 @@ func code(err error) string {
 	return ""
 }
 
+// outcome is failure that also notes for operators whether the app's set-up
+// lets it call method: a scope may be missing for one and not for the others.
+func (c *Channel) outcome(method string, err error) error {
+	if err == nil {
+		c.link.allowed(method)
+		return nil
+	}
+	err = c.failure(method, err)
+	if errors.Is(err, bot.ErrSetup) {
+		c.link.forbidden(method, err)
+	}
+	return err
+}
+
 // failure translates what slack-go returned for method. The result holds no
 // token, no address with a ticket in it and no text of a message.
 func (c *Channel) failure(method string, err error) error {
@@ -89,7 +103,7 @@ func (c *Channel) failure(method string, err error) error {
 func (c *Channel) refusal(method string, r slackgo.SlackErrorResponse) error {
 	text := r.Err
 	if r.Needed != "" {
-		text += " (needs " + r.Needed + ")"
+		text += " (the app needs the scope " + r.Needed + ")"
 	}
 	if len(r.ResponseMetadata.Messages) > 0 {
 		text += ": " + r.ResponseMetadata.Messages[0]

@@ -1,6 +1,9 @@
 package slack
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +24,7 @@ type link struct {
 	steady    bool
 	lastEvent time.Time
 	problem   string
+	refusals  map[string]string // by method, what the app's set-up does not allow
 }
 
 // Health is connected while the socket said hello and is heard since, or, where
@@ -34,8 +38,31 @@ func (l *link) health(now time.Time) bot.Health {
 		Connected: l.up && (l.steady || now.Sub(l.heard) < silence),
 		Account:   l.account,
 		LastEvent: l.lastEvent,
-		Error:     l.problem,
+		Error:     cmp.Or(l.problem, l.refusal()),
 	}
+}
+
+// refusal is the first of the refusals, empty when all is allowed.
+func (l *link) refusal() string {
+	for _, method := range slices.Sorted(maps.Keys(l.refusals)) {
+		return l.refusals[method]
+	}
+	return ""
+}
+
+func (l *link) forbidden(method string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusals == nil {
+		l.refusals = map[string]string{}
+	}
+	l.refusals[method] = err.Error()
+}
+
+func (l *link) allowed(method string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.refusals, method)
 }
 
 func (l *link) known(account string) {

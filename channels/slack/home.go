@@ -31,10 +31,7 @@ func (c *Channel) ShowHome(ctx context.Context, identity string, p bot.Page) err
 		UserID: user,
 		View:   slackgo.HomeTabViewRequest{Type: slackgo.VTHomeTab, Blocks: slackgo.Blocks{BlockSet: page(p)}},
 	})
-	if err != nil {
-		return c.failure("views.publish", err)
-	}
-	return nil
+	return c.outcome("views.publish", err)
 }
 
 // page lays out the cards one below the other: each argument stays on a line

@@ -49,9 +49,11 @@ func TestLongestPageFits(t *testing.T) {
 	long := strings.Repeat("wörter <&> 😀 ", 2000)
 	big := bot.Card{
 		Head: long, Facts: many(20, func(int) bot.Fact { return bot.Fact{Label: long, Value: long} }),
-		Args:    many(60, func(i int) bot.Arg { return bot.Arg{Name: fmt.Sprint(i), Value: long} }),
-		Notes:   many(20, func(int) string { return long }),
-		Buttons: many(3, func(int) []bot.Button { return many(5, func(int) bot.Button { return bot.Button{Label: long, Token: "t"} }) }),
+		Args:  many(60, func(i int) bot.Arg { return bot.Arg{Name: fmt.Sprint(i), Value: long} }),
+		Notes: many(20, func(int) string { return long }),
+		Buttons: many(3, func(int) []bot.Button {
+			return many(5, func(int) bot.Button { return bot.Button{Label: long, Token: "t"} })
+		}),
 	}
 	page := bot.Page{Head: long, Cards: many(30, func(int) bot.Card { return big }), Notes: many(20, func(int) string { return long })}
 	if err := s.ShowHome(t.Context(), ann.Identity(), page); err != nil {

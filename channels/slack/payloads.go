@@ -1,14 +1,22 @@
 package slack
 
-import "holm/bot"
+import (
+	"cmp"
+
+	"holm/bot"
+)
 
 // interaction is what Holm reads of an interactive payload
 // (docs.slack.dev/reference/interaction-payloads/block_actions-payload).
 type interaction struct {
 	Type string `json:"type"`
 	Team *struct {
-		ID string `json:"id"`
+		ID           string `json:"id"`
+		EnterpriseID string `json:"enterprise_id"`
 	} `json:"team"`
+	Enterprise *struct {
+		ID string `json:"id"`
+	} `json:"enterprise"`
 	User struct {
 		ID       string `json:"id"`
 		Name     string `json:"name"`
@@ -24,7 +32,7 @@ type interaction struct {
 		ViewID    string `json:"view_id"`
 	} `json:"container"`
 	TriggerID string `json:"trigger_id"`
-	Actions []struct {
+	Actions   []struct {
 		Type     string `json:"type"`
 		ActionID string `json:"action_id"`
 		ActionTS string `json:"action_ts"`
@@ -33,15 +41,29 @@ type interaction struct {
 }
 
 // team is the workspace of the person: their own where Slack tells it, which
-// differs from the payload's in an organisation and in shared channels.
+// differs from the payload's in shared channels. That of the payload counts only
+// where nobody from elsewhere can act: for somebody of the payload's own
+// organisation (E…), and in direct chats. Otherwise it is empty.
 func (p interaction) team() string {
-	if p.User.TeamID == "" && p.Team != nil {
+	switch {
+	case isTeam(p.User.TeamID):
+		return p.User.TeamID
+	case p.Team == nil:
+		return ""
+	case p.User.TeamID == "" && direct(p.message().Chat):
+		return p.Team.ID
+	case p.User.TeamID != "" && p.User.TeamID == p.organisation():
 		return p.Team.ID
 	}
-	if !isTeam(p.User.TeamID) && p.Team != nil { // an organisation's id, E…
-		return p.Team.ID
+	return ""
+}
+
+// organisation is the one that the payload's workspace belongs to, if any.
+func (p interaction) organisation() string {
+	if p.Enterprise != nil && p.Enterprise.ID != "" {
+		return p.Enterprise.ID
 	}
-	return p.User.TeamID
+	return p.Team.EnterpriseID
 }
 
 func (p interaction) message() bot.MessageRef {
@@ -67,6 +89,8 @@ type callback struct {
 		ChannelType string `json:"channel_type"`
 		User        string `json:"user"`
 		UserTeam    string `json:"user_team"`
+		SourceTeam  string `json:"source_team"`
+		Team        string `json:"team"`
 		BotID       string `json:"bot_id"`
 		Hidden      bool   `json:"hidden"`
 		Text        string `json:"text"`
@@ -76,12 +100,16 @@ type callback struct {
 	} `json:"event"`
 }
 
-// team is the workspace of the person, empty when the payload leaves it open.
+// team is the workspace of the person, empty when the payload leaves it open:
+// in a channel that other workspaces share, the payload's own proves nothing.
 func (c callback) team() string {
-	if c.Event.UserTeam == "" && !c.IsExtShared {
-		return c.TeamID
+	if team := cmp.Or(c.Event.UserTeam, c.Event.SourceTeam, c.Event.Team); team != "" {
+		return team
 	}
-	return c.Event.UserTeam
+	if c.IsExtShared {
+		return ""
+	}
+	return c.TeamID
 }
 
 // command is what Holm reads of a slash command.

@@ -14,16 +14,27 @@ import (
 
 // Send posts c in the direct chat of to, a person of this app's workspace.
 //
-// A card without buttons that replies to a message in a channel (a mention)
-// goes into that message's thread instead; a card with buttons never leaves
-// the direct chat. Slack cannot deliver silently: Card.Silent has no effect.
+// A card without buttons that replies to a message in a thread goes into that
+// thread instead, and one that replies to a command is shown where that was
+// typed, to that person alone; a card with buttons never leaves the direct
+// chat. Slack cannot deliver silently: Card.Silent has no effect.
 func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bot.MessageRef, error) {
 	user, err := c.user(ctx, to.Identity)
 	if err != nil {
 		return bot.MessageRef{}, err
 	}
-	if in := to.ReplyTo; inThread(in) && len(card.Buttons) == 0 {
-		return c.post(ctx, in.Chat, card, slackgo.MsgOptionTS(in.Message))
+	in := to.ReplyTo
+	switch {
+	case len(card.Buttons) > 0:
+	case in.Thread != "" && in.Chat != "":
+		ref, err := c.post(ctx, in.Chat, card, slackgo.MsgOptionTS(in.Thread))
+		if !errors.Is(err, bot.ErrUnreachable) {
+			return ref, err
+		}
+	case in.Message == "" && in.Chat != "" && !direct(in.Chat):
+		if ref, ok := c.whisper(ctx, in.Chat, user, card); ok {
+			return ref, nil
+		}
 	}
 	chat, cached, err := c.directChat(ctx, user)
 	if err != nil {
@@ -39,9 +50,14 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	return ref, err
 }
 
-// inThread is true for a message outside direct chats.
-func inThread(ref bot.MessageRef) bool {
-	return ref.Chat != "" && ref.Message != "" && !direct(ref.Chat)
+// whisper shows card in a channel to one person; ok is false where that cannot
+// be done, as in channels that the app is not in.
+func (c *Channel) whisper(ctx context.Context, chat, user string, card bot.Card) (ref bot.MessageRef, ok bool) {
+	ts, err := c.api.PostEphemeralContext(ctx, chat, user, layout(card).options()...)
+	if c.outcome("chat.postEphemeral", err) != nil {
+		return bot.MessageRef{}, false
+	}
+	return bot.MessageRef{Chat: chat, Message: ts}, true
 }
 
 // direct is true for ids of one-to-one conversations.
@@ -71,8 +87,8 @@ func (c *Channel) directChat(ctx context.Context, user string) (chat string, cac
 		return chat, true, nil
 	}
 	opened, _, _, err := c.api.OpenConversationContext(ctx, &slackgo.OpenConversationParameters{Users: []string{user}})
-	if err != nil {
-		return "", false, c.failure("conversations.open", err)
+	if err := c.outcome("conversations.open", err); err != nil {
+		return "", false, err
 	}
 	if opened == nil || opened.ID == "" {
 		return "", false, errors.New("slack: conversations.open: no channel in the answer")
@@ -120,10 +136,7 @@ func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Car
 		c.log.Warn("slack refused a layout; sending the plain one", "method", method, "error", c.failure(method, err))
 		err = try(minimal(card))
 	}
-	if err != nil {
-		return c.failure(method, err)
-	}
-	return nil
+	return c.outcome(method, err)
 }
 
 // replyTo is what Event.Reply holds.
@@ -154,5 +167,5 @@ func (c *Channel) Answer(ctx context.Context, ev bot.Event, text string) error {
 	if err == nil || unanswerable[code(err)] {
 		return nil
 	}
-	return c.failure("chat.postEphemeral", err)
+	return c.outcome("chat.postEphemeral", err)
 }

@@ -264,6 +264,94 @@ func TestReplyGoesWhereItBelongs(t *testing.T) {
 	}
 }
 
+func TestReplyInAThreadOfTheDirectChat(t *testing.T) {
+	s := connected(t, slackfake.Options{})
+	ann := s.fake.Person("ann")
+	ref := mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, card())
+	ann.DMInThread(ref.Message, "status 1").Acked()
+	said := s.inbox.wait(t, s.Channel, 1)[0]
+	mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity(), ReplyTo: said.Message}, bot.Card{Head: "It waits."})
+	if thread := s.fake.Thread(ann.Chat(), ref.Message); len(thread) != 3 || thread[2].Shown() != "It waits." {
+		t.Errorf("thread %+v", thread)
+	}
+	ann.DM("pending").Acked()
+	said = s.inbox.wait(t, s.Channel, 2)[1]
+	flat := mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity(), ReplyTo: said.Message}, bot.Card{Head: "Nothing."})
+	if all := ann.Messages(); all[len(all)-1].TS != flat.Message || all[len(all)-1].ThreadTS != "" {
+		t.Errorf("the reply began a thread: %+v", all[len(all)-1])
+	}
+}
+
+// Fault 42: a command is answered where it was typed, to the one who typed it;
+// where the app is not, in the direct chat.
+func TestCommandIsAnsweredWhereItWasTyped(t *testing.T) {
+	s := connected(t, slackfake.Options{})
+	ann := s.fake.Person("ann")
+	room, elsewhere := s.fake.Channel(0, "ops", ann), s.fake.Channel(0, "secret", ann)
+	s.fake.RemoveBot(0, elsewhere)
+	for i, channel := range []string{room, elsewhere, ann.Chat()} {
+		ann.SlashIn(channel, "pending").Acked()
+		typed := s.inbox.wait(t, s.Channel, i+1)[i]
+		mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity(), ReplyTo: typed.Message}, bot.Card{Head: "Nothing waits."})
+	}
+	if lines := ann.Ephemerals(); len(lines) != 1 || lines[0].Channel != room {
+		t.Errorf("ephemeral lines %+v", lines)
+	}
+	if said := len(ann.Messages()); said != 2 {
+		t.Errorf("%d messages in the direct chat", said)
+	}
+	if said := s.fake.Transcript(room); len(said) != 0 {
+		t.Errorf("everybody sees %+v", said)
+	}
+	ann.SlashIn(room, "pending").Acked()
+	typed := s.inbox.wait(t, s.Channel, 4)[3]
+	if ref := mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity(), ReplyTo: typed.Message}, card()); ref.Chat != ann.Chat() {
+		t.Error("a card with buttons was shown in passing")
+	}
+}
+
+func TestNames(t *testing.T) {
+	s := idle(t, slackfake.Options{Apps: []slackfake.App{{}, {Team: "T0OTHER"}}})
+	ann := s.fake.Person("ann")
+	for range 3 {
+		if name := s.NameOf(t.Context(), ann.Identity()); name != "ann" {
+			t.Errorf("ann is called %q", name)
+		}
+	}
+	if calls := s.fake.Calls("users.info"); len(calls) != 1 {
+		t.Errorf("%d calls for one name", len(calls))
+	}
+	ben := s.fake.Person("ben")
+	s.fake.Inject(slackfake.Fault{Method: "users.info", Status: 503})
+	if name := s.NameOf(t.Context(), ben.Identity()); name != "" {
+		t.Errorf("ben is called %q", name)
+	}
+	if name := s.NameOf(t.Context(), ben.Identity()); name != "ben" {
+		t.Errorf("after a failure ben is called %q", name)
+	}
+	for _, stranger := range []string{"T0HOLM/U0NOBODY", "T0OTHER/" + ann.ID(), "?"} {
+		if name := s.NameOf(t.Context(), stranger); name != "" {
+			t.Errorf("%s is called %q", stranger, name)
+		}
+	}
+}
+
+func TestMissingScopeIsNamedUntilItIsThere(t *testing.T) {
+	s := idle(t, slackfake.Options{Apps: []slackfake.App{{BotScopes: []string{"im:write", "users:read"}}}})
+	ann := s.fake.Person("ann")
+	if _, err := s.Send(t.Context(), bot.Recipient{Identity: ann.Identity()}, card()); !errors.Is(err, bot.ErrSetup) {
+		t.Fatalf("Send without chat:write: %v", err)
+	}
+	if h := s.Health(); !strings.Contains(h.Error, "chat.postMessage") || !strings.Contains(h.Error, "scope chat:write") {
+		t.Errorf("health %+v", h)
+	}
+	s.fake.Grant(0, "chat:write")
+	mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, card())
+	if h := s.Health(); h.Error != "" {
+		t.Errorf("health %+v", h)
+	}
+}
+
 func TestAnswerIsForTheOneWhoTapped(t *testing.T) {
 	s := connected(t, slackfake.Options{})
 	ann, ben := s.fake.Person("ann"), s.fake.Person("ben")

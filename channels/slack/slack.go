@@ -64,6 +64,7 @@ type Channel struct {
 	signing   string
 	secrets   []string
 	direct    *recent[string]
+	names     *recent[string]
 	pacers    *recent[*rate.Limiter]
 	link      link
 	pingLimit time.Duration
@@ -75,6 +76,7 @@ var (
 	_ bot.Linker  = (*Channel)(nil)
 	_ bot.Webhook = (*Channel)(nil)
 	_ bot.Home    = (*Channel)(nil)
+	_ bot.Namer   = (*Channel)(nil)
 )
 
 // New checks cfg and returns the channel; it does no I/O. Tokens that are
@@ -98,6 +100,7 @@ func New(cfg Config) (*Channel, error) {
 		signing:   cfg.SigningSecret,
 		secrets:   slices.DeleteFunc([]string{cfg.BotToken, cfg.AppToken, cfg.SigningSecret}, func(s string) bool { return s == "" }),
 		direct:    newRecent[string](remembered),
+		names:     newRecent[string](remembered),
 		pacers:    newRecent[*rate.Limiter](remembered),
 		pingLimit: pingLimit,
 		link:      link{steady: cfg.Events},

@@ -49,6 +49,8 @@ func channelState(ch httpapi.Channel) string {
 	switch {
 	case ch.Connected == nil:
 		return "-"
+	case *ch.Connected && ch.Error != "":
+		return "connected, but " + ch.Error
 	case *ch.Connected:
 		return "connected"
 	case ch.Error != "":

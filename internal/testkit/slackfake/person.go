@@ -60,6 +60,15 @@ func (p *Person) DM(text string) *Sent {
 	return s.sendMessageEvent(p.app, c, s.typed(p, c, text, ""))
 }
 
+// DMInThread types text into the thread under a message of the direct chat.
+func (p *Person) DMInThread(ts, text string) *Sent {
+	s := p.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.direct(p.app, p.user)
+	return s.sendMessageEvent(p.app, c, s.typed(p, c, text, ts))
+}
+
 // EditDM changes what the person typed last into the direct chat.
 func (p *Person) EditDM(text string) *Sent {
 	s := p.server
@@ -120,11 +129,14 @@ func (s *Server) typed(p *Person, c *conversation, text, thread string) *Message
 }
 
 // Slash runs the app's slash command with text, from the direct chat.
-func (p *Person) Slash(text string) *Sent {
+func (p *Person) Slash(text string) *Sent { return p.SlashIn(p.Chat(), text) }
+
+// SlashIn runs the app's slash command in any channel.
+func (p *Person) SlashIn(channel, text string) *Sent {
 	s := p.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.direct(p.app, p.user)
+	c := s.conversations[channel]
 	trigger := s.trigger(p.app, p.user)
 	return s.sendBy(p, SlashCommands, fmt.Sprintf("the command %.40q", text), trigger, answer{
 		"token": "verification-token", "team_id": p.user.team, "team_domain": strings.ToLower(p.user.team),

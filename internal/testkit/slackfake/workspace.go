@@ -68,3 +68,10 @@ func (s *Server) DisableHome(n int) {
 	defer s.mu.Unlock()
 	s.apps[n].homeDisabled = true
 }
+
+// Grant gives app n's bot token a further scope, as installing it again does.
+func (s *Server) Grant(n int, scope string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps[n].BotScopes = append(slices.Clone(s.apps[n].BotScopes), scope)
+}
