@@ -16,7 +16,7 @@ import (
 	"holm/internal/wake"
 )
 
-// Config is what New needs. All fields are required but Channels and PublicURL.
+// Config is what New needs. All fields without a word on it are required.
 type Config struct {
 	Pool      *pgxpool.Pool
 	Hub       *wake.Hub
@@ -33,6 +33,8 @@ type Config struct {
 	// Agent is the agent that the channels belong to: the one whose owners a
 	// stranger is sent to.
 	Agent string
+	// Runner calls tools for people. Nil: they cannot call any.
+	Runner Runner
 	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
 	Log       *slog.Logger
@@ -83,8 +85,9 @@ func (b *Bot) channel(ctx context.Context, namespace, agentID string) (Channel, 
 	return ch, nil
 }
 
-// AddWorkers registers the workers of all jobs in approvals.CardQueue. Only
-// processes that have the channels may work that queue.
+// AddWorkers registers the workers of all jobs in approvals.CardQueue and
+// CallQueue. Only processes that have the channels may work the first, only
+// those that have a Runner the second.
 func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &inboxWorker{bot: b})
 	river.AddWorker(workers, &deliverWorker{bot: b})
@@ -92,6 +95,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
 	river.AddWorker(workers, &homeWorker{bot: b})
+	river.AddWorker(workers, &callWorker{bot: b})
 }
 
 // Run receives from all channels until ctx ends, and returns nil when all have

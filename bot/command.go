@@ -178,10 +178,19 @@ func (b *Bot) oneAgent(l line) (string, error) {
 	return "", misusef("Which agent? Send: %s @%s …", l.cmd.name, agents[0])
 }
 
+// effect is what a command that changes something leaves behind.
+type effect struct {
+	// reply is told to the person, empty for nothing.
+	reply string
+	// wakes are published after the commit.
+	wakes []string
+}
+
 // once makes what a command changes and its reply one transaction with the
 // note that its event was handled: an event that is handled again, after a
 // crash or beside another process, changes nothing and says nothing more.
-func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (reply string, err error)) (string, error) {
+func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (effect, error)) (string, error) {
+	wakes := []string{audit.QueuedKey}
 	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			UPDATE inbox
@@ -195,14 +204,15 @@ func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (reply string
 		if tag.RowsAffected() == 0 {
 			return nil
 		}
-		reply, err := do(tx)
-		if err != nil || reply == "" {
+		done, err := do(tx)
+		wakes = append(wakes, done.wakes...)
+		if err != nil || done.reply == "" {
 			return err
 		}
-		return b.queue(ctx, tx, noticeArgs{Channel: l.event.Channel, Identity: l.ev.Identity, Text: reply})
+		return b.queue(ctx, tx, noticeArgs{Channel: l.event.Channel, Identity: l.ev.Identity, Text: done.reply})
 	})
 	if err == nil {
-		b.Hub.Publish(audit.QueuedKey)
+		b.Hub.Publish(wakes...)
 	}
 	return "", err
 }

@@ -10,6 +10,8 @@ func table() []*command {
 		{"help", members, "[COMMAND]", "what you can do; of one command: how", (*Bot).help},
 		{"whoami", members, "", "who you are here", (*Bot).whoami},
 		{"link", members, "TOKEN", "accept an invitation", (*Bot).link},
+		{"tools", members, "[@AGENT] [TOOL]", "the tools you may call now, and where approval is needed; of one tool: its arguments", (*Bot).tools},
+		{"run", members, "[@AGENT] TOOL NAME=VALUE … or {JSON}", "call a tool as yourself; quotes keep spaces together", (*Bot).run},
 		{"requests", members, "[@AGENT]", "your newest requests and how they stand", (*Bot).requests},
 		{"status", members, "N", "how request N of yours stands", (*Bot).status},
 		{"cancel", members, "N [REASON]", "take request N back, if nobody has answered it", (*Bot).cancel},

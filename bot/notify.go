@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 
 // requesterWorker works approvals.NotifyRequesterArgs: it hands the news to
 // one job for each of the requester's addresses, so that one that fails
-// repeats nothing at the others.
+// repeats nothing at the others, and goes on with the calls that were typed.
 type requesterWorker struct {
 	river.WorkerDefaults[approvals.NotifyRequesterArgs]
 	bot *Bot
@@ -39,28 +38,39 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 	if err != nil {
 		return err
 	}
-	text := news(r, job.Args.Version)
-	if text == "" {
-		return nil
-	}
-	addresses, err := identity.Addresses(ctx, b.Pool, r.RequesterID)
+	jobs, err := b.newsJobs(ctx, r, job.Args.Version)
 	if err != nil {
 		return err
-	}
-	var jobs []river.JobArgs
-	for _, a := range addresses {
-		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text})
 	}
 	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		if err := b.queue(ctx, tx, jobs...); err != nil {
 			return err
 		}
-		if err := b.touchHomes(ctx, tx, addresses...); err != nil {
+		if err := b.touchRequester(ctx, tx, r.RequesterID); err != nil {
+			return err
+		}
+		if err := b.wakeCalls(ctx, tx, r); err != nil {
 			return err
 		}
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
 	})
+}
+
+// newsJobs tell the news at each of the requester's addresses.
+func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, version int) (jobs []river.JobArgs, err error) {
+	text := news(r, version)
+	if text == "" {
+		return nil, nil
+	}
+	if typed, err := b.tellsResult(ctx, r); err != nil || typed {
+		return nil, err
+	}
+	addresses, err := identity.Addresses(ctx, b.Pool, r.RequesterID)
+	for _, a := range addresses {
+		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text})
+	}
+	return jobs, err
 }
 
 // news is what a requester is told of the change that made the version; empty
@@ -87,58 +97,4 @@ func news(r approvals.Request, version int) string {
 		text += " Reason: " + quoted(*r.Reason)
 	}
 	return text
-}
-
-// noticeArgs sends one short message to one person.
-type noticeArgs struct {
-	AgentID  string `json:"agentId"`
-	Channel  string `json:"channel"`
-	Identity string `json:"identity"`
-	Text     string `json:"text"`
-}
-
-// Kind names the job in River's table.
-func (noticeArgs) Kind() string { return "bot_notice" }
-
-// noticeTime is how long a message is worth sending.
-const noticeTime = time.Hour
-
-// noticeWorker works noticeArgs.
-type noticeWorker struct {
-	river.WorkerDefaults[noticeArgs]
-	bot *Bot
-}
-
-// Timeout implements river.Worker.
-func (w *noticeWorker) Timeout(*river.Job[noticeArgs]) time.Duration { return patience }
-
-// NextRetry implements river.Worker.
-func (w *noticeWorker) NextRetry(job *river.Job[noticeArgs]) time.Time { return retryAt(job.Attempt) }
-
-// Work sends the message. It gives up on a person who cannot be reached, and
-// on news that has grown old.
-func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) error {
-	ch, err := w.bot.channel(ctx, job.Args.Channel, job.Args.AgentID)
-	if err != nil {
-		return err
-	}
-	if ch == nil || time.Since(job.CreatedAt) > noticeTime {
-		return nil
-	}
-	err = w.bot.say(ctx, ch, Recipient{Identity: job.Args.Identity}, job.Args.Text)
-	if err != nil {
-		return again(job, fmt.Errorf("send notice: %w", err))
-	}
-	return nil
-}
-
-// say sends a message of plain text. A person who cannot be reached is no
-// error: nobody else is to be told.
-func (b *Bot) say(ctx context.Context, ch Channel, to Recipient, text string) error {
-	_, err := ch.Send(ctx, to, Card{Head: text})
-	if errors.Is(err, ErrUnreachable) {
-		b.Log.Info("a person could not be reached", "channel", ch.Namespace())
-		return nil
-	}
-	return err
 }

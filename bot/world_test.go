@@ -29,7 +29,7 @@ import (
 	"holm/policy/rulestore"
 )
 
-const waitFor = 20 * time.Second
+const waitFor = 40 * time.Second
 
 // world is one installation with real rows and jobs and people in memory.
 type world struct {
@@ -42,6 +42,7 @@ type world struct {
 	chat   *recorder
 	// namespace is that of chat, whose people act here.
 	namespace string
+	shop      *shop
 	client    *river.Client[pgx.Tx]
 }
 
@@ -55,7 +56,7 @@ func newWorld(t *testing.T) *world {
 // idleWorld works no jobs until start is called.
 func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	w := &world{t: t, ctx: ctx, pool: dbtest.DB(t), chat: newRecorder("chat"), namespace: "chat"}
@@ -64,10 +65,11 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	w.svc = approvals.New(approvals.Config{
 		Pool: w.pool, Hub: hub, Rules: rulestore.New(w.pool, hub, log), Jobs: inserter, Log: log,
 	})
+	w.shop = &shop{svc: w.svc, pool: w.pool}
 	w.keeper = must(secret.New("a secret key for tests"))
 	w.bot = must(bot.New(bot.Config{
 		Pool: w.pool, Hub: hub, Approvals: w.svc, Keeper: w.keeper, Jobs: inserter,
-		Channels: append(more, w.chat), Agent: "main", PublicURL: "https://holm.test", Log: log,
+		Channels: append(more, w.chat), Agent: "main", Runner: w.shop, PublicURL: "https://holm.test", Log: log,
 	}))
 	workers := river.NewWorkers()
 	w.bot.AddWorkers(workers)
@@ -77,7 +79,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{
-			approvals.CardQueue: {MaxWorkers: 8}, river.QueueDefault: {MaxWorkers: 2},
+			approvals.CardQueue: {MaxWorkers: 8}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4},
 		},
 	}))
 	w.tx(func(tx pgx.Tx) error {
@@ -336,14 +338,14 @@ func (w *world) startTwin() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	twin := must(bot.New(bot.Config{
 		Pool: w.pool, Hub: w.bot.Hub, Approvals: w.svc, Keeper: w.keeper, Jobs: w.bot.Jobs,
-		Channels: []bot.Channel{w.chat}, Agent: "main", Log: log,
+		Channels: []bot.Channel{w.chat}, Agent: "main", Runner: w.shop, Log: log,
 	}))
 	workers := river.NewWorkers()
 	twin.AddWorkers(workers)
 	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}},
+		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}, bot.CallQueue: {MaxWorkers: 4}},
 	}))
 	if err := client.Start(w.ctx); err != nil {
 		w.t.Fatal(err)

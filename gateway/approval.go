@@ -94,6 +94,12 @@ func (g *Gateway) recheck(ctx context.Context, c *toolCall, before *judgement) (
 // kept for the next identical call.
 func (g *Gateway) execute(ctx context.Context, c *toolCall, e *entry, r approvals.Request) (json.RawMessage, error) {
 	ctx = context.WithoutCancel(ctx)
+	if c.sending != nil {
+		if err := c.sending(ctx, r.ID); err != nil {
+			g.settle(r.ID, func() error { return g.Approvals.Release(ctx, r.ID) })
+			return nil, err
+		}
+	}
 	result, err := g.send(ctx, c, e, r.ArgsBytes)
 	var down *UnavailableError
 	if errors.As(err, &down) {

@@ -33,6 +33,9 @@ type toolCall struct {
 	wait func(r approvals.Request) (stop func())
 	// gone is closed when the caller is not there any more.
 	gone <-chan struct{}
+	// sending is asked in the moment before the call is executed, with the
+	// request that was approved for it, if any; its error stops the call. Optional.
+	sending func(ctx context.Context, requestID string) error
 	// progress passes the upstream's reports on; nil when nobody asked.
 	progress func(params json.RawMessage)
 }
@@ -139,6 +142,11 @@ func (g *Gateway) write(ctx context.Context, c *toolCall, kind string, data map[
 
 // forward sends an allowed call upstream and records its completion.
 func (g *Gateway) forward(ctx context.Context, c *toolCall, j *judgement) (json.RawMessage, error) {
+	if c.sending != nil {
+		if err := c.sending(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
 	began := time.Now()
 	result, err := g.send(ctx, c, j.entry, c.args)
 	data := c.about(j)

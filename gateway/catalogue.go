@@ -58,6 +58,7 @@ type snapshot struct {
 	generation    int64
 	set           *policy.Set
 	byName        map[string]*entry
+	entries       []*entry // by name
 	// list is the rendered array of tools.
 	list json.RawMessage
 }
@@ -124,7 +125,7 @@ func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *r
 		}
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return strings.Compare(a.Exposed, b.Exposed) })
-	s.list = render(entries)
+	s.entries, s.list = entries, render(entries)
 	return s
 }
 

@@ -181,7 +181,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	workers := river.NewWorkers()
 	a.jobs, err = jobs.New(jobs.Config{
-		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue, webhook.Queue},
+		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue, bot.CallQueue, webhook.Queue},
 		Periodic: []*river.PeriodicJob{jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{})},
 	})
 	if err != nil {
@@ -191,7 +191,8 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.webhooks = &webhook.Fanout{Pool: a.pool, Hub: a.hub, Jobs: a.jobs, Log: a.log}
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
-		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent, PublicURL: publicURL, Log: a.log,
+		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent,
+		Runner: runner{a}, PublicURL: publicURL, Log: a.log,
 	})
 	if err != nil {
 		return err

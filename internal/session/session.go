@@ -160,6 +160,9 @@ const (
 	ApprovalExecuted  = "approval_executed"
 	// ApprovalPending is for the wire alone.
 	ApprovalPending = "approval_pending"
+	// ToolCall and ToolResult are of calls that people type in a chat.
+	ToolCall   = "tool_call"
+	ToolResult = "tool_result"
 )
 
 // ApprovalTypes are the types that tell the life of a request.

@@ -1,0 +1,193 @@
+package bot_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holm/approvals"
+	"holm/bot"
+	"holm/policy"
+)
+
+// hears waits for a plain message to a person that has every part.
+func (w *world) hears(who string, parts ...string) string {
+	w.t.Helper()
+	var text string
+	w.see(fmt.Sprintf("%q at %s", parts, who), func() bool {
+		for _, m := range w.chat.messages {
+			if m.to.Identity == who && len(m.card.Facts) == 0 && hasAll(m.card.Head, parts) {
+				text = m.card.Head
+				return true
+			}
+		}
+		return false
+	})
+	return text
+}
+
+func hasAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) types(who, line string) {
+	w.t.Helper()
+	w.store(bot.Event{Kind: bot.Text, Identity: who, Name: who, Direct: true, Text: line})
+}
+
+func TestToolsAreListedWithWhatNeedsApproval(t *testing.T) {
+	w := newWorld(t)
+	w.member("chat", "gus", policy.Guest, "main")
+	contains(t, w.says("gus", "tools"), "mcp__shop__list: Does list for main.", "mcp__shop__refund 🔐 needs approval", "mcp__shop__text (depends")
+	contains(t, w.says("gus", "tools refund"), "run mcp__shop__refund order=STRING [amount=NUMBER]")
+	contains(t, w.says("gus", "tools refnd"), "Did you mean mcp__shop__refund?")
+	contains(t, w.says("gus", "tools @other"), "no member of an agent other")
+	contains(t, w.says("stranger", "tools"), "private")
+}
+
+func TestARunIsMadeOnceAndItsResultComes(t *testing.T) {
+	w := newWorld(t)
+	gus := w.member("chat", "gus", policy.Guest, "main")
+	for range 3 { // redelivered
+		w.storeAs("run-1", bot.Event{Kind: bot.Text, Identity: "gus", Direct: true, Text: `/run list max=3 tags=["a b", "c"] note="one \"two\"" all=true`})
+	}
+	text := w.hears("gus", "✅ mcp__shop__list")
+	contains(t, text, "done: {'max':3", "[image, image/png, 5 bytes]")
+	want := `mcp__shop__list {"max":3,"tags":["a b", "c"],"note":"one \"two\"","all":true} by ` + gus
+	if diff := cmp.Diff([]string{want}, w.shop.calls()); diff != "" {
+		t.Error(diff)
+	}
+	w.types("gus", `run @main mcp__shop__list {"max": 1e2}`)
+	w.hears("gus", "done: {'max': 1e2}")
+	w.says("gus", "whoami") // nothing more is on its way
+	if n := len(w.shop.calls()); n != 2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestWrongRunsSayWhatIsWrongAndRunNothing(t *testing.T) {
+	w := newWorld(t)
+	w.member("chat", "gus", policy.Guest, "main")
+	for line, want := range map[string]string{
+		"run":                     "Which tool?",
+		"run nothing":             "no tool “nothing”",
+		"run lst":                 "Did you mean mcp__shop__list?",
+		"run list max=three":      "Argument max: want integer, not “three”",
+		"run list max=1.5":        "Argument max: want integer",
+		"run list all=yes":        "Argument all: want boolean",
+		"run list tags=[1":        "Argument tags: want JSON",
+		"run list tags=[1]2":      "Argument tags: something stands right behind",
+		`run list note="open`:     "quotes of argument note are not closed",
+		"run list max=1 max=2":    "Argument max is there twice",
+		"run list size=1":         "The tool has no argument size; it takes:",
+		"run list three":          "“three” is no argument",
+		"run list {":              "no JSON object",
+		`run list {"a":1,"a":2}`:  "no JSON object",
+		"run refund amount=1":     "Argument order is missing",
+		`run refund {"amount":1}`: "Argument order is missing",
+		"run @other list":         "no member of an agent other",
+	} {
+		contains(t, w.says("gus", line), want, "Usage: run")
+	}
+	if ran := w.shop.calls(); len(ran) != 0 {
+		t.Errorf("ran %v", ran)
+	}
+}
+
+func TestAGatedRunWaitsAndItsResultComesByItself(t *testing.T) {
+	w := newWorld(t)
+	gus := w.member("chat", "gus", policy.Guest, "main")
+	w.owner("ann")
+	w.types("gus", "run refund order=0042 amount=49.90")
+	w.hears("gus", "Waiting for approval: request #1")
+	if ran := w.shop.calls(); len(ran) != 0 {
+		t.Fatalf("ran %v before the answer", ran)
+	}
+	r := must(approvals.GetShort(w.ctx, w.pool, "main", 1))
+	if r.RequesterID != gus || string(r.ArgsBytes) != `{"order":"0042","amount":49.90}` {
+		t.Errorf("asked %s by %s", r.ArgsBytes, r.RequesterID)
+	}
+	contains(t, w.tap("ann", w.token("ann", r, bot.LabelApproveCall)), "Approved once")
+	w.hears("gus", "Request #1", "was approved")
+	w.hears("gus", "✅ mcp__shop__refund", "done: {'order':'0042'")
+	if n := len(w.shop.calls()); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+	w.poll("the end stored", func() bool { return w.now(r).FinishedAt != nil })
+}
+
+func TestARejectedRunEndsWithoutASecondWord(t *testing.T) {
+	w := newWorld(t)
+	w.member("chat", "gus", policy.Guest, "main")
+	w.owner("ann")
+	w.types("gus", "run refund order=1")
+	w.hears("gus", "Waiting for approval: request #1")
+	w.says("ann", "reject 1 no such order")
+	w.hears("gus", "Request #1", "rejected by Ann", "no such order")
+	w.poll("the call done", func() bool { return w.callState("done") == 1 })
+	if ran := w.shop.calls(); len(ran) != 0 {
+		t.Errorf("ran %v", ran)
+	}
+}
+
+func (w *world) callState(state string) (n int) {
+	w.t.Helper()
+	must("", w.pool.QueryRow(w.ctx, `SELECT count(*) FROM chat_calls WHERE state = $1`, state).Scan(&n))
+	return n
+}
+
+// A process that dies after the call was noted as sent leaves the job running;
+// River gives it to another attempt, as here.
+func TestACallThatWasSentIsNeverSentAgain(t *testing.T) {
+	w := newWorld(t)
+	w.member("chat", "gus", policy.Guest, "main")
+	block, sent := make(chan struct{}), make(chan struct{}, 1)
+	defer close(block)
+	w.shop.during = func(string) { sent <- struct{}{}; <-block }
+	w.types("gus", "run list max=1")
+	select {
+	case <-sent:
+	case <-w.ctx.Done():
+		t.Fatal("never sent")
+	}
+	w.exec(`UPDATE river.river_job SET state = 'available', scheduled_at = now() WHERE kind = 'bot_call'`)
+	w.hears("gus", "mcp__shop__list", "outcome is unknown", "may have run")
+	if n := len(w.shop.calls()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestALongResultComesInOrderOrAsAFile(t *testing.T) {
+	files := withFiles{newRecorder("files")}
+	w := idleWorld(t, files)
+	w.chat.limits.Total, files.limits.Total = 400, 400
+	w.start()
+	for _, ch := range []*recorder{w.chat, files.recorder} {
+		w.member(ch.namespace, "gus", policy.Guest, "main")
+		ev := bot.Event{Kind: bot.Text, Identity: "gus", Direct: true, Text: "run text n=400"}
+		if err := w.bot.Store(w.ctx, ch.namespace, "1", must(json.Marshal(ev))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.see("all parts in order", func() bool {
+		var all strings.Builder
+		for _, m := range w.chat.messages {
+			all.WriteString(m.card.Head)
+		}
+		return all.String() == "✅ mcp__shop__text\n"+strings.Repeat("word ", 400)+"end"
+	})
+	if !files.until(w.ctx, func() bool { return len(files.files) == 1 }) {
+		t.Fatal("no file came")
+	}
+	if f := files.files[0]; f.name != "result.txt" || !strings.HasSuffix(f.data, "word end") || len(files.messages) != 0 {
+		t.Errorf("file %s with %d bytes, %d messages", f.name, len(f.data), len(files.messages))
+	}
+}
