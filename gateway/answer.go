@@ -100,7 +100,8 @@ func unavailableResult(e *entry, u *UnavailableError) json.RawMessage {
 func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 	text := fmt.Sprintf("Approval required: request %d for %s waits for an owner's decision until %s. "+
 		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
-		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), noWorkaround)
+		"To wait for the answer call approval_wait, to look at it approval_status, with the request %d. "+
+		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, noWorkaround)
 	if r.Reached == 0 {
 		text += fmt.Sprintf(" No owner can be reached by chat at the moment; an operator can answer with: "+
 			"holm approvals approve %d --agent %s", r.ShortID, r.AgentID)

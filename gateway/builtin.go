@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
@@ -18,6 +22,8 @@ type Builtin struct {
 	Name, Description string
 	// Schema is the JSON Schema of the arguments, an object.
 	Schema json.RawMessage
+	// Annotations are hints for clients. Optional.
+	Annotations *mcp.ToolAnnotations
 	// Run executes a call that was let through. Its result is given as JSON,
 	// both as text and as structured content, and has to be an object. A
 	// fault.Error is told to the caller as a failed result.
@@ -29,19 +35,32 @@ type BuiltinCall struct {
 	identity.Caller
 	Session session.Session
 	Args    json.RawMessage
+	// Await holds the call, with signs of life for its client, until the request
+	// is answered and its call has ended, or until then; it gives the request as it
+	// is afterwards.
+	Await func(ctx context.Context, r approvals.Request, until time.Time) (approvals.Request, error)
 }
 
 // definition is the tool object of lists.
 func (b *Builtin) definition() (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"name": b.Name, "description": b.Description, "inputSchema": b.Schema})
+	tool := map[string]any{"name": b.Name, "description": b.Description, "inputSchema": b.Schema}
+	if b.Annotations != nil {
+		tool["annotations"] = b.Annotations
+	}
+	return json.Marshal(tool)
 }
 
 // serve runs a built-in tool.
-func (b *Builtin) serve(ctx context.Context, c *toolCall, args json.RawMessage) (json.RawMessage, error) {
+func (g *Gateway) serve(ctx context.Context, b *Builtin, c *toolCall, args json.RawMessage) (json.RawMessage, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	value, err := b.Run(ctx, BuiltinCall{Caller: c.caller, Session: c.session, Args: args})
+	value, err := b.Run(ctx, BuiltinCall{
+		Caller: c.caller, Session: c.session, Args: args,
+		Await: func(ctx context.Context, r approvals.Request, until time.Time) (approvals.Request, error) {
+			return g.await(ctx, c, r, until)
+		},
+	})
 	if f, ok := fault.As(err); ok {
 		return errorResult(nil, f.Message, map[string]any{"error_type": "TOOL_FAILED", "code": f.Code, "data": f.Data}), nil
 	}

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,12 +61,13 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 	owner := r.client(map[string]string{"Authorization": "Bearer " + ownerKey})
 	visitor := r.client(map[string]string{"Authorization": "Bearer " + guestKey})
 
-	want := []string{"circle_add", "circle_delete", "circle_list", "circle_remove", "policy_delete", "policy_list", "policy_set"}
+	want := []string{"approval_cancel", "approval_list", "approval_review", "approval_status", "approval_wait", "circle_add", "circle_delete", "circle_list", "circle_remove", "policy_delete", "policy_list", "policy_set"}
 	if diff := cmp.Diff(want, tools(t, owner)); diff != "" {
 		t.Error(diff)
 	}
-	if got := tools(t, visitor); got != nil {
-		t.Errorf("a guest sees %v", got)
+	everybody := []string{"approval_cancel", "approval_status", "approval_wait"}
+	if diff := cmp.Diff(everybody, tools(t, visitor)); diff != "" {
+		t.Errorf("a guest sees %s", diff)
 	}
 	if text, failed := plain(t, visitor, "policy_set", map[string]any{}); !failed || !strings.Contains(text, `Unknown tool: "policy_set"`) {
 		t.Errorf("a guest's policy_set: %s", text)
@@ -78,20 +80,20 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 	}); failed {
 		t.Fatal(text)
 	}
-	if got := tools(t, visitor); got != nil {
-		t.Errorf("a guest outside the circle sees %v", got)
+	if diff := cmp.Diff(everybody, tools(t, visitor)); diff != "" {
+		t.Errorf("a guest outside the circle sees %s", diff)
 	}
 	if text, failed := plain(t, owner, "circle_add", map[string]any{"circle": "friends", "userId": guest.ID}); failed || !strings.Contains(text, "gus") {
 		t.Fatal(text)
 	}
-	if diff := cmp.Diff([]string{"mcp__fix__echo"}, tools(t, visitor)); diff != "" {
+	if diff := cmp.Diff(append(slices.Clone(everybody), "mcp__fix__echo"), tools(t, visitor)); diff != "" {
 		t.Error(diff)
 	}
 	if text, failed := plain(t, owner, "policy_delete", map[string]any{"resourceKey": "mcp__fix__echo"}); failed {
 		t.Fatal(text)
 	}
-	if got := tools(t, visitor); got != nil {
-		t.Errorf("after the deletion a guest sees %v", got)
+	if diff := cmp.Diff(everybody, tools(t, visitor)); diff != "" {
+		t.Errorf("after the deletion a guest sees %s", diff)
 	}
 
 	for name, args := range map[string]map[string]any{

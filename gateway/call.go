@@ -163,7 +163,7 @@ func (g *Gateway) forward(ctx context.Context, c *toolCall, j *judgement) (json.
 // itself.
 func (g *Gateway) send(ctx context.Context, c *toolCall, e *entry, args json.RawMessage) (json.RawMessage, error) {
 	if e.Server == "" {
-		return g.builtins[e.Tool].serve(ctx, c, args)
+		return g.serve(ctx, g.builtins[e.Tool], c, args)
 	}
 	client := g.upstreams.get(e.Server)
 	if client == nil {

@@ -55,7 +55,7 @@ func TestCatalogueShowsOnlyWhatIsCallable(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if diff := cmp.Diff([]string{"mcp__fix__echo", "mcp__fix__record"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"approval_cancel", "approval_status", "approval_wait", "mcp__fix__echo", "mcp__fix__record"}, names); diff != "" {
 		t.Error(diff)
 	}
 	hidden := call(t.Context(), session, "slow", nil)
@@ -71,7 +71,7 @@ func TestCatalogueShowsOnlyWhatIsCallable(t *testing.T) {
 		Tools      []struct{ Name string }
 		CacheScope string
 	}
-	if err := json.Unmarshal(modern["result"], &page); err != nil || len(page.Tools) != 2 || page.CacheScope != "private" {
+	if err := json.Unmarshal(modern["result"], &page); err != nil || len(page.Tools) != 5 || page.CacheScope != "private" {
 		t.Errorf("modern list: %s (%v)", modern["result"], err)
 	}
 }

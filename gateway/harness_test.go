@@ -109,7 +109,7 @@ func (r *rig) boot() {
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
 		Servers: r.servers, Log: log, Version: "test",
 		Builtins: builtin.All(builtin.Config{
-			Pool: r.pool, Hub: r.hub, Rules: r.rules,
+			Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return r.gateway.Tools(ctx) },
 		}),
 	})

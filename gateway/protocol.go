@@ -26,7 +26,7 @@ import (
 // without registered tools, whose middleware owns tools/list and tools/call.
 func (g *Gateway) protocolHandlers() (stateful, stateless http.Handler) {
 	server := mcp.NewServer(g.serverInfo(), &mcp.ServerOptions{
-		Instructions: "Tools behind Holm. A call may wait for a person's approval; call again with the same arguments to get its answer.",
+		Instructions: "Tools behind Holm. A call may wait for a person's approval; call again with the same arguments to get its answer, or wait for it with approval_wait.",
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

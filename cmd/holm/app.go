@@ -206,7 +206,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.gateway, err = gateway.New(gateway.Config{
 		Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals, Keyring: a.keyring, Servers: a.servers,
 		Builtins: builtin.All(builtin.Config{
-			Pool: a.pool, Hub: a.hub, Rules: a.rules,
+			Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) },
 		}),
 		Log: a.log, Version: version, Hold: a.settings.Hold,

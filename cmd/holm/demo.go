@@ -195,6 +195,18 @@ func (d *demoRound) prepare(ctx context.Context) (key string, err error) {
 	return key, err
 }
 
+// toolsApart parts Holm's own tools from those of servers.
+func toolsApart(tools []string) (own, served []string) {
+	for _, name := range tools {
+		if strings.HasPrefix(name, "mcp__") {
+			served = append(served, name)
+		} else {
+			own = append(own, name)
+		}
+	}
+	return own, served
+}
+
 func (d *demoRound) round(ctx context.Context, url, key string) error {
 	agent, err := demo.Connect(ctx, url+"/mcp", key, "10m")
 	if err != nil {
@@ -205,7 +217,8 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nAn agent connected to %s/mcp. It may see: %s", url, strings.Join(tools, ", "))
+	own, shop := toolsApart(tools)
+	d.say("\nAn agent connected to %s/mcp. It may see: %s; and Holm's own %s", url, strings.Join(shop, ", "), strings.Join(own, ", "))
 
 	result, failed, err := agent.Call(ctx, demo.SafeTool, map[string]any{})
 	if err != nil || failed {

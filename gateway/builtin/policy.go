@@ -1,16 +1,19 @@
 // Package builtin holds the tools that Holm serves itself beside those of
 // upstream servers. Each does what its REST call does, for callers whom policy
-// lets through; none checks a role of its own.
+// lets through. None asks for a role besides, but those about one request for
+// approval: a caller knows of their own, an owner of all.
 package builtin
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"holm/approvals"
 	"holm/gateway"
 	"holm/internal/audit"
 	"holm/internal/db"
@@ -26,13 +29,15 @@ type Config struct {
 	Pool  *pgxpool.Pool
 	Hub   *wake.Hub
 	Rules *rulestore.Store
+	// Approvals waits, cancels and decides.
+	Approvals *approvals.Service
 	// Tools are all tools there are, as far as they are known.
 	Tools func(ctx context.Context) []policy.ToolInfo
 }
 
 // All gives every tool.
 func All(c Config) []gateway.Builtin {
-	return append(policyTools(c), circleTools(c)...)
+	return slices.Concat(policyTools(c), circleTools(c), approvalTools(c))
 }
 
 func policyTools(c Config) []gateway.Builtin {
