@@ -19,6 +19,9 @@ import (
 type Config struct {
 	// TelegramToken is the bot's token from @BotFather.
 	TelegramToken string
+	// TelegramWebhook is where Telegram can call; TelegramSecret, by which it
+	// proves that it does, is empty when updates are polled.
+	TelegramWebhook, TelegramSecret string
 	// TelegramAPIURL is the Bot API server; empty for Telegram's own.
 	TelegramAPIURL string
 	// SlackBotToken (xoxb-…) belongs with SlackAppToken (xapp-…) or, where Slack
@@ -62,7 +65,8 @@ func openTelegram(c Config) (bot.Channel, error) {
 		return nil, nil
 	}
 	return made(telegram.New(telegram.Config{
-		Token: c.TelegramToken, APIURL: c.TelegramAPIURL, Logger: c.Log, Lock: c.Lock,
+		Token: c.TelegramToken, APIURL: c.TelegramAPIURL, Webhook: c.TelegramWebhook, Secret: c.TelegramSecret,
+		Menu: bot.Menu(), Logger: c.Log, Lock: c.Lock,
 	}))
 }
 

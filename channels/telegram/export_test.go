@@ -7,5 +7,6 @@ func (c *Channel) HurryUp() {
 	c.pauses = pauses{
 		first: time.Millisecond, longest: 5 * time.Millisecond,
 		conflictFirst: time.Millisecond, conflictLongest: 5 * time.Millisecond,
+		hookCheck: time.Millisecond,
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -22,11 +24,14 @@ type pauses struct {
 	// conflict is the longest pause after a conflict: an old poller's slot can
 	// be held for some 50 s, so giving up or hammering before that is wrong.
 	conflictFirst, conflictLongest time.Duration
+	// hookCheck lies between two looks at the webhook.
+	hookCheck time.Duration
 }
 
 var defaultPauses = pauses{
 	first: time.Second, longest: 30 * time.Second,
 	conflictFirst: 3 * time.Second, conflictLongest: 90 * time.Second,
+	hookCheck: hookCheck,
 }
 
 // maxPolls a second keep us from spinning when a server answers polls at once
@@ -40,8 +45,9 @@ func doubling(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return b
 }
 
-// Run implements bot.Channel: it learns the bot's name, waits for its turn to
-// poll and polls until ctx ends. A token refused at the start is the one error
+// Run implements bot.Channel: it learns the bot's name and sets its menu; then it
+// waits for its turn to poll and polls, or has Telegram call, until ctx ends. A
+// token refused at the start is the one error
 // it returns; all else is waited out and shown in Health. Nothing is confirmed
 // that the inbox has not stored, and pending updates are never dropped.
 func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
@@ -57,7 +63,9 @@ func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 			c.setFailing(err, false)
 			return err
 		}
-		if err == nil {
+		if err == nil && r.secret != "" {
+			err = r.keepHook(ctx)
+		} else if err == nil {
 			err = r.pollLocked(ctx)
 		}
 		if ctx.Err() == nil {
@@ -73,6 +81,8 @@ type receiver struct {
 	inbox  bot.Inbox
 	offset int64 // of the next poll, 0 while unknown
 	known  bool  // offset was read from the inbox or learnt
+	hooked bool  // the webhook was set
+	polled bool  // a poll was answered
 	// hold is how long Telegram may hold the next poll: not at all after a
 	// failure, so that a recovery shows at once and not after a quiet minute.
 	hold      time.Duration
@@ -87,11 +97,12 @@ func (r *receiver) introduce(ctx context.Context) error {
 	if r.name() != "" {
 		return nil
 	}
-	err := r.learnName(ctx)
-	if err == nil {
-		r.setHealthy()
+	if err := r.learnName(ctx); err != nil {
+		return err
 	}
-	return err
+	r.setMenu(ctx)
+	r.setHealthy()
+	return nil
 }
 
 // standby is how long the wait for the lock lasts before the last failure is
@@ -136,10 +147,14 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 		return err
 	}
 	batch, err := r.getUpdates(ctx, r.offset, r.hold)
+	if isHooked(err) && !r.polled { // later it is a newer Holm, in the other mode
+		return errors.Join(r.dropOwnHook(ctx), err)
+	}
 	if err != nil {
 		return err
 	}
 	r.conflicts.Reset()
+	r.polled = true
 	for _, u := range batch {
 		if err := r.inbox.Store(ctx, namespace, strconv.FormatInt(u.id, 10), u.raw); err != nil {
 			return &storeError{err}
@@ -156,6 +171,12 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 		r.offset = batch[n-1].id + 1
 	}
 	return nil
+}
+
+// isHooked tells that Telegram refused a poll since it calls a webhook.
+func isHooked(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused) && refused.code == http.StatusConflict && strings.Contains(refused.text, "webhook is active")
 }
 
 // waitOut shows a failure and waits as long as it asks for.
@@ -175,7 +196,7 @@ func (r *receiver) waitOut(ctx context.Context, err error) {
 	r.hold = 0
 	// Deaf is not connected, even when Telegram answers with a refusal.
 	r.setFailing(err, errors.As(err, &unstored) || busy != nil)
-	r.log.Warn("telegram polling interrupted", "error", r.redact(err), "pause", pause)
+	r.log.Warn("telegram reception interrupted", "error", r.redact(err), "pause", pause)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

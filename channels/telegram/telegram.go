@@ -1,6 +1,6 @@
 // Package telegram is the channel to Telegram: it lays cards out as messages
-// with inline keyboards, receives taps and texts by long polling, and turns
-// Telegram's refusals into the few failures the bot knows. What a card says and
+// with inline keyboards, receives taps and texts by long polling or as a
+// webhook, and turns Telegram's refusals into the few failures the bot knows. What a card says and
 // what a tap means belongs to bot; nothing here decides anything.
 //
 // Limits and rules are those of core.telegram.org/bots/api.
@@ -39,6 +39,14 @@ type Config struct {
 	Token string
 	// APIURL is the Bot API server, default https://api.telegram.org.
 	APIURL string
+	// Webhook is the address at which Telegram can call bot.Webhook, also when
+	// it does not: by it a webhook of our own is known. Optional when polling.
+	Webhook string
+	// Secret proves that a call is Telegram's: 1 to 256 of A-Z a-z 0-9 _ -. With
+	// it the channel is called at Webhook; empty means that it polls.
+	Secret string
+	// Menu is the menu of commands that apps show in the direct chat.
+	Menu []bot.MenuEntry
 	// HTTPClient gives transport and cookies for all calls, default a client of
 	// its own. Its Timeout is not used: each call has its own deadline.
 	HTTPClient *http.Client
@@ -59,6 +67,10 @@ type Channel struct {
 	client *tg.Bot
 	log    *slog.Logger
 	lock   func(context.Context) (func(), error)
+	menu   []bot.MenuEntry
+
+	webhook, secret string
+
 	pace   *pacer
 	pauses pauses
 	state  state
@@ -69,10 +81,14 @@ var (
 	_ bot.Linker     = (*Channel)(nil)
 	_ bot.FileSender = (*Channel)(nil)
 	_ bot.Asker      = (*Channel)(nil)
+	_ bot.Webhook    = (*Channel)(nil)
 )
 
 // tokenForm is what @BotFather gives out: the bot's user id and a secret.
 var tokenForm = regexp.MustCompile(`^[0-9]{1,18}:[A-Za-z0-9_-]{3,}$`)
+
+// secretForm is what setWebhook takes as secret_token.
+var secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
 // New checks the settings; it does not call Telegram. Run does, and is where a
 // refused token shows.
@@ -84,7 +100,11 @@ func New(c Config) (*Channel, error) {
 	if u, err := url.Parse(address); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return nil, fmt.Errorf("%w: the Telegram API address must be an http or https URL", bot.ErrSetup)
 	}
+	if c.Secret != "" && (!secretForm.MatchString(c.Secret) || c.Webhook == "") {
+		return nil, fmt.Errorf("%w: a webhook needs an address, and a secret of 1 to 256 letters, digits, _ and -", bot.ErrSetup)
+	}
 	ch := &Channel{
+		webhook: c.Webhook, secret: c.Secret, menu: c.Menu,
 		token: c.Token, url: address, http: httpClient(c.HTTPClient),
 		log: cmp.Or(c.Logger, slog.Default()), lock: c.Lock,
 		pace: newPacer(), pauses: defaultPauses,

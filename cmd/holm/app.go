@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -150,6 +151,15 @@ func (a *app) closeDatabase() error {
 	return a.database.Stop(ctx)
 }
 
+// telegramSecret is what Telegram proves its calls with: alike in all processes,
+// another for each bot, and empty unless it is to call.
+func (a *app) telegramSecret(keeper *secret.Keeper) string {
+	if a.settings.Telegram.Mode != settings.TelegramWebhook {
+		return ""
+	}
+	return hex.EncodeToString(keeper.MAC("telegram webhook", a.settings.Telegram.Token))
+}
+
 // assemble makes the parts and connects them; nothing runs yet.
 func (a *app) assemble(ctx context.Context, publicURL string) error {
 	keeper, err := secret.New(a.settings.SecretKey)
@@ -171,6 +181,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 
 	connections, err := channels.Open(channels.Config{
 		TelegramToken: a.settings.Telegram.Token, TelegramAPIURL: a.settings.Telegram.APIURL,
+		TelegramWebhook: publicURL + bot.WebhookPath(a.settings.Agent, "telegram"), TelegramSecret: a.telegramSecret(keeper),
 		SlackBotToken: a.settings.Slack.BotToken, SlackAppToken: a.settings.Slack.AppToken, SlackAPIURL: a.settings.Slack.APIURL,
 		SlackEvents: a.settings.Slack.Mode == settings.SlackEvents, SlackSigningSecret: a.settings.Slack.SigningSecret,
 		Log:  a.log,

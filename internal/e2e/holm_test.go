@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/internal/db/dbtest"
+	"holm/internal/settings"
 )
 
 var binaries struct{ holm, fixture string }
@@ -128,6 +129,12 @@ func (p *process) start() {
 	}()
 	select {
 	case p.url = <-ready:
+		// The public address may lead elsewhere; tests talk to this very process.
+		if local, ok, err := settings.FindLocalServer(p.dir); err != nil || !ok {
+			p.t.Fatalf("holm left no note of where it answers: %v", err)
+		} else {
+			p.url = local.URL
+		}
 	case <-done:
 		p.t.Fatalf("holm ended at its start:\n%s", p.log)
 	case <-time.After(patience):

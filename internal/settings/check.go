@@ -3,6 +3,7 @@ package settings
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (s Settings) check() error {
 		checkSecret("HOLM_SECRET_KEY", s.SecretKey),
 		checkAgent(s.Agent),
 		checkHold(s.Hold),
-		s.Telegram.check(),
+		s.Telegram.check(s.PublicURL),
 		s.Slack.check(),
 	} {
 		if problem != nil {
@@ -98,15 +99,31 @@ func checkAgent(name string) *Error {
 	return nil
 }
 
-func (t Telegram) check() *Error {
+// check wants an address that Telegram can call when it is to: its own server
+// takes TLS on four ports alone, one's own server any address.
+func (t Telegram) check(publicURL string) *Error {
 	switch t.Mode {
-	case "polling":
+	case TelegramPolling:
 		return nil
-	case "webhook":
-		return unusable("HOLM_TELEGRAM_MODE", "webhook needs the webhook receiver, which this release does not have; use polling")
+	case TelegramWebhook:
+	default:
+		return unusable("HOLM_TELEGRAM_MODE", "%q is not a mode; want polling or webhook", t.Mode)
 	}
-	return unusable("HOLM_TELEGRAM_MODE", "%q is not a mode; want polling", t.Mode)
+	if t.Token == "" {
+		return unusable("HOLM_TELEGRAM_TOKEN", "is missing: HOLM_TELEGRAM_MODE=webhook needs it")
+	}
+	if t.APIURL != "" {
+		return nil
+	}
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Scheme != "https" || !slices.Contains(telegramPorts, u.Port()) {
+		return unusable("HOLM_PUBLIC_URL", "HOLM_TELEGRAM_MODE=webhook needs an address that Telegram can call: https, on port 443, 80, 88 or 8443; without one use polling")
+	}
+	return nil
 }
+
+// telegramPorts are those that Telegram calls, core.telegram.org/bots/api#setwebhook.
+var telegramPorts = []string{"", "443", "80", "88", "8443"}
 
 // check wants the bot token and what its mode needs; what belongs to the other
 // mode may stay, so that one word changes the mode.

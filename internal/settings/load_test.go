@@ -183,8 +183,8 @@ func TestRefused(t *testing.T) {
 		{"no duration", "HOLM_HOLD", "soon", "HOLM_HOLD: the value cannot be read"},
 		{"negative", "HOLM_HOLD", "-1s", "want a duration"},
 		{"long", "HOLM_HOLD", "1h", "at most 10m"},
-		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "webhook receiver"},
-		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling"},
+		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "HOLM_TELEGRAM_TOKEN: is missing"},
+		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling or webhook"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},
 		{"slack mode", "HOLM_SLACK_MODE", "pigeon", "want socket or events"},
 		{"slack without a socket", "HOLM_SLACK_BOT_TOKEN", "xoxb", "HOLM_SLACK_APP_TOKEN: is missing"},
@@ -261,5 +261,29 @@ func TestPublic(t *testing.T) {
 	}
 	if got := (settings.Settings{PublicURL: "https://h"}).Public("127.0.0.1:1"); got != "https://h" {
 		t.Errorf("configured: %q", got)
+	}
+}
+
+func TestTelegramWebhookNeedsAnAddressToCall(t *testing.T) {
+	for _, c := range []struct{ public, api, want string }{
+		{"", "", "HOLM_PUBLIC_URL"},
+		{"http://holm.example", "", "https"},
+		{"https://holm.example:9443", "", "port 443"},
+		{"https://holm.example", "", ""},
+		{"https://holm.example:8443", "", ""},
+		{"http://holm:4767", "http://telegram-bot-api:8081", ""},
+	} {
+		t.Run(c.public+" "+c.api, func(t *testing.T) {
+			clean(t)
+			t.Setenv("HOLM_TELEGRAM_TOKEN", "1:abc")
+			t.Setenv("HOLM_TELEGRAM_MODE", "webhook")
+			t.Setenv("HOLM_PUBLIC_URL", c.public)
+			t.Setenv("HOLM_TELEGRAM_API_URL", c.api)
+			if c.want != "" {
+				refused(t, c.want)
+			} else if s := load(t); s.Telegram.Mode != settings.TelegramWebhook {
+				t.Errorf("mode %q", s.Telegram.Mode)
+			}
+		})
 	}
 }

@@ -50,7 +50,7 @@ type Telegram struct {
 	Token string `env:"TOKEN" yaml:"token"`
 	// APIURL replaces the public Bot API. Empty: the public one.
 	APIURL string `env:"API_URL" yaml:"api_url"`
-	// Mode is how updates arrive: polling.
+	// Mode is how updates arrive: TelegramPolling or TelegramWebhook.
 	Mode string `env:"MODE" yaml:"mode"`
 }
 
@@ -66,6 +66,12 @@ type Slack struct {
 	// Mode is how events arrive: SlackSocket or SlackEvents.
 	Mode string `env:"MODE" yaml:"mode"`
 }
+
+// The modes of Telegram.
+const (
+	TelegramPolling = "polling"
+	TelegramWebhook = "webhook"
+)
 
 // The modes of Slack.
 const (
@@ -99,7 +105,7 @@ func (s Settings) Public(listening string) string {
 func (s *Settings) setDefaults() error {
 	s.Listen = cmp.Or(s.Listen, DefaultListen)
 	s.Agent = cmp.Or(s.Agent, DefaultAgent)
-	s.Telegram.Mode = cmp.Or(s.Telegram.Mode, "polling")
+	s.Telegram.Mode = cmp.Or(s.Telegram.Mode, TelegramPolling)
 	s.Slack.Mode = cmp.Or(s.Slack.Mode, SlackSocket)
 	s.PublicURL = strings.TrimRight(s.PublicURL, "/")
 	s.URL = strings.TrimRight(s.URL, "/")

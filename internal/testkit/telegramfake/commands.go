@@ -37,18 +37,45 @@ func (s *Server) setMyCommands(c *request) (any, error) {
 		}
 		all = append(all, command)
 	}
+	scope, err := s.scope(c)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.commands = all
+	s.commands[scope] = all
 	s.touchLocked()
 	return true, nil
 }
 
-func (s *Server) getMyCommands(*request) (any, error) { return s.Commands(), nil }
+func (s *Server) getMyCommands(c *request) (any, error) {
+	scope, err := s.scope(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.Commands(scope), nil
+}
 
-// Commands is the menu that the bot has set.
-func (s *Server) Commands() []BotCommand {
+// scope reads the kind of a BotCommandScope; scopes of single chats are not played.
+func (s *Server) scope(c *request) (string, error) {
+	raw := c.values["scope"]
+	if raw == "" {
+		return "default", nil
+	}
+	s.checkFields("BotCommandScope", json.RawMessage(raw))
+	var scope struct{ Type string }
+	if json.Unmarshal([]byte(raw), &scope) != nil || scope.Type == "" {
+		return "", badRequest("can't parse BotCommandScope: BotCommandScope must be an Object")
+	}
+	if !isOneOf(scope.Type, "default all_private_chats all_group_chats all_chat_administrators") {
+		s.t.Errorf("telegramfake: the scope %s is not played by this fake", raw)
+	}
+	return scope.Type, nil
+}
+
+// Commands is the menu that the bot has set for a kind of scope, e.g. "default".
+func (s *Server) Commands(scope string) []BotCommand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]BotCommand{}, s.commands...)
+	return append([]BotCommand{}, s.commands[scope]...)
 }

@@ -12,8 +12,10 @@ import (
 var methodParameters = map[string]string{
 	"getMe":          ``,
 	"getWebhookInfo": ``,
-	"deleteWebhook":  `drop_pending_updates:bool`,
-	"getUpdates":     `offset:int limit:int timeout:int allowed_updates:json`,
+	"setWebhook": `url:string! certificate:file ip_address:string max_connections:int allowed_updates:json
+		drop_pending_updates:bool secret_token:string`,
+	"deleteWebhook": `drop_pending_updates:bool`,
+	"getUpdates":    `offset:int limit:int timeout:int allowed_updates:json`,
 	"sendMessage": `business_connection_id:string chat_id:id! message_thread_id:int direct_messages_topic_id:int
 		text:string! parse_mode:string entities:json link_preview_options:json disable_notification:bool
 		protect_content:bool allow_paid_broadcast:bool message_effect_id:string suggested_post_parameters:json
@@ -45,12 +47,14 @@ var objectFields = map[string]string{
 	"LinkPreviewOptions": `is_disabled url prefer_small_media prefer_large_media show_above_text`,
 	"ReplyParameters": `message_id chat_id allow_sending_without_reply quote quote_parse_mode quote_entities
 		quote_position checklist_task_id poll_option_id`,
-	"BotCommand": `command description`,
+	"BotCommand":      `command description`,
+	"BotCommandScope": `type chat_id user_id`,
 }
 
 // notPlayed are parameters that Telegram knows and this fake does not act on.
 const notPlayed = `business_connection_id message_thread_id direct_messages_topic_id entities caption_entities
-	message_effect_id suggested_post_parameters rich_message inline_message_id thumbnail scope language_code`
+	message_effect_id suggested_post_parameters rich_message inline_message_id thumbnail language_code
+	certificate ip_address`
 
 type parameter struct {
 	kind     string

@@ -17,7 +17,7 @@ type updateQueue struct {
 	byID    map[int64]*update
 	allowed []string // nil: the default
 	poll    *poll
-	hook    string
+	hook    hook
 	// lastConflict paces the answers to conflicts.
 	lastConflict time.Time
 }

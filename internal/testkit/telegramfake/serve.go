@@ -29,6 +29,7 @@ var methods = map[string]func(*Server, *request) (any, error){
 	"getMe":                  (*Server).getMe,
 	"getUpdates":             (*Server).getUpdates,
 	"getWebhookInfo":         (*Server).getWebhookInfo,
+	"setWebhook":             (*Server).setWebhook,
 	"deleteWebhook":          (*Server).deleteWebhook,
 	"sendMessage":            (*Server).sendMessage,
 	"sendDocument":           (*Server).sendDocument,

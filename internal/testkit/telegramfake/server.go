@@ -4,7 +4,7 @@
 // what Telegram would silently ignore but no client of ours should send. A
 // Person types and taps; faults are injected by call. It is a real listener on
 // 127.0.0.1, so the bot may live in another process and be killed and started
-// again. Webhook delivery, media other than documents, MarkdownV2 and inline
+// again. Media other than documents, MarkdownV2 and inline
 // mode are not played: a call to them fails the test.
 //
 // Texts and rules follow core.telegram.org/bots/api and the observed behaviour
@@ -47,6 +47,11 @@ type Options struct {
 	// RateLimits answers 429 beyond one message a second in a chat, 20 a minute
 	// in a group and 30 a second over all, as Telegram's FAQ gives them.
 	RateLimits bool
+	// AllowHTTP takes webhooks without TLS, as a Bot API server of one's own
+	// does. A call that failed is repeated at once, then after HookPause,
+	// default 1 s, which doubles up to 64 times.
+	AllowHTTP bool
+	HookPause time.Duration
 	// AllowUnconfirmed and AllowUnanswered permit updates that were never
 	// confirmed and taps that were never answered when the test ends.
 	AllowUnconfirmed, AllowUnanswered bool
@@ -59,6 +64,8 @@ type Server struct {
 	http *httptest.Server
 	done chan struct{}
 	once sync.Once
+	// hooks are the loops that call webhooks.
+	hooks sync.WaitGroup
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change of what follows
@@ -74,7 +81,7 @@ type Server struct {
 	calls    []*Call
 	faults   []*Injected
 	limiter  rateLimiter
-	commands []BotCommand
+	commands map[string][]BotCommand // by kind of scope
 }
 
 // New starts a server on a free port of 127.0.0.1. It stops at the end of the
@@ -84,6 +91,7 @@ func New(t TB, o Options) *Server {
 	o.Token = cmp.Or(o.Token, "4767001:AAHolmTestToken_0123456789abcdefghij")
 	o.Username = cmp.Or(o.Username, "holm_test_bot")
 	o.QueryLife = cmp.Or(o.QueryLife, 15*time.Second)
+	o.HookPause = cmp.Or(o.HookPause, time.Second)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -91,7 +99,8 @@ func New(t TB, o Options) *Server {
 	s := &Server{
 		t: t, opts: o, token: o.Token,
 		done: make(chan struct{}), changed: make(chan struct{}),
-		users: map[int64]*Person{}, chats: map[int64]*chat{}, queries: map[string]*query{},
+		commands: map[string][]BotCommand{},
+		users:    map[int64]*Person{}, chats: map[int64]*chat{}, queries: map[string]*query{},
 		nextID: 1000,
 	}
 	s.me = User{ID: botID(o.Token), IsBot: true, FirstName: "Holm", Username: o.Username}
@@ -133,6 +142,7 @@ func (s *Server) CutConnections() { s.http.CloseClientConnections() }
 func (s *Server) Close() {
 	s.once.Do(func() {
 		close(s.done)
+		s.hooks.Wait()
 		s.http.CloseClientConnections()
 		s.http.Close()
 		s.reportLeftovers()

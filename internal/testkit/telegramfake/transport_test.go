@@ -194,7 +194,7 @@ func TestCommandMenu(t *testing.T) {
 	s := telegramfake.New(t, telegramfake.Options{})
 	call(t, s, "setMyCommands", params{"commands": []any{params{"command": "help", "description": "what I can do"}}})
 	want := []telegramfake.BotCommand{{Command: "help", Description: "what I can do"}}
-	if diff := cmp.Diff(want, s.Commands()); diff != "" {
+	if diff := cmp.Diff(want, s.Commands("default")); diff != "" {
 		t.Error(diff)
 	}
 }

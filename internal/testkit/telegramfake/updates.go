@@ -45,7 +45,7 @@ func (s *Server) getUpdates(c *request) (any, error) {
 func (s *Server) beginPoll(c *request) (*poll, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.queue.hook != "" {
+	if s.queue.hook.url != "" {
 		return nil, errHookActive
 	}
 	if err := s.allowLocked(c); err != nil {
