@@ -206,11 +206,7 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 		return Request{}, err
 	}
 	settings := c.Rule.Scope.Approval
-	fixed := Settings{Resolutions: settings.Offered(), Binding: settings.BoundTo(), RuleVersion: c.Rule.Version, Opens: c.openings()}
-	if settings != nil {
-		fixed.Risk = settings.Risk
-	}
-	stored, err := json.Marshal(fixed)
+	stored, err := json.Marshal(settingsOf(c))
 	if err != nil {
 		return Request{}, fmt.Errorf("encode settings: %w", err)
 	}

@@ -12,19 +12,16 @@ import (
 	"holm/internal/session"
 )
 
-// approverStands is the condition that whoever approved r may still do so: the
-// operator, or a user who is an owner now.
-const approverStands = `(
-	r.resolved_by = 'admin'
-	OR EXISTS (
-	    SELECT 1
-	    FROM agent_members m
-	    JOIN users member ON member.id = m.user_id
-	    JOIN users reviewer ON reviewer.id = r.resolved_by
-	    WHERE m.agent_id = r.agent_id
-	      AND m.role = 'owner'
-	      AND COALESCE(member.merged_into, member.id) = COALESCE(reviewer.merged_into, reviewer.id)
-	))`
+// approversStand is the condition that as many people as r needs have approved
+// it and may still do so: the operator, or whom approval_stands names. Votes of
+// users who were merged since are one person's.
+const approversStand = `(
+	SELECT count(DISTINCT COALESCE(voter.merged_into, v.approver))
+	FROM approval_votes v
+	LEFT JOIN users voter ON voter.id = v.approver
+	WHERE v.request_id = r.id
+	  AND (v.approver = 'admin' OR approval_stands(v.approver, ` + aboutR + `))
+	) >= COALESCE((r.settings ->> 'quorum')::integer, 1)`
 
 // grantStands is the condition that the grant g of request r can be used. It
 // never holds for the grants of a persistent approval, which have no valid_until:
@@ -35,7 +32,7 @@ const grantStands = `(
 	AND g.revoked_at IS NULL
 	AND g.valid_until > clock_timestamp()
 	AND (g.uses_left IS NULL OR g.uses_left > 0)
-	AND ` + approverStands + `)`
+	AND ` + approversStand + `)`
 
 // Claim takes an approved request for the one execution it allows. ok is false
 // when somebody else has it, when its time has passed or it was revoked. After

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +13,6 @@ import (
 
 	"holm/internal/db"
 	"holm/internal/fault"
-	"holm/internal/identity"
 	"holm/internal/session"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -71,15 +71,20 @@ const maxReason = 1000
 // decision asked for.
 const DefaultRule = "default"
 
-// Decide moves a pending request to approved or rejected, once: of any number
-// of decisions one wins and the others are a Conflict that says who, when and
-// what; so is a decision while somebody else writes a reason. A request whose
-// deadline has passed is Gone, by the database's clock
-// in the deciding statement. Who is not entitled is Forbidden, a resolution
-// that the rule does not offer Invalid, a foreign request NotFound.
+// Decide answers a pending request. A rejection ends it, and so does the approval
+// that completes the rule's quorum; an approval before that is a vote, and the
+// request stays Pending. Where votes differ, the narrowest holds.
+//
+// Of any number of decisions one moves the request, and later ones are a Conflict
+// that says who, when and what; so are a second vote of one person, and a decision
+// while somebody else writes a reason. A request whose deadline has passed is
+// Gone, by the database's clock in the deciding statement. Who is not entitled is
+// Forbidden, a resolution that the rule does not offer or a missing reason Invalid,
+// a foreign request NotFound.
 func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 	d.Resolution = cmp.Or(d.Resolution, policy.Once)
 	d.Extent = cmp.Or(d.Extent, WholeTool)
+	d.Reason = strings.TrimSpace(d.Reason)
 	if err := d.check(); err != nil {
 		return Request{}, err
 	}
@@ -89,16 +94,24 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 		if r, err = s.reviewable(ctx, tx, d.AgentID, d.RequestID, d.Actor); err != nil {
 			return err
 		}
-		if d.Approve && r.Status == Pending && !slices.Contains(r.Settings.Resolutions, d.Resolution) {
-			return fault.New(fault.Invalid, "resolution_not_offered",
-				"the rule does not offer %q; it offers %v", d.Resolution, r.Settings.Resolutions)
+		if r.Status != Pending {
+			r, refused, err = s.whyNot(ctx, tx, r, d.Actor)
+			return err
 		}
-		moved, ok, err := s.move(ctx, tx, r.ID, d)
+		if err := d.fits(r); err != nil {
+			return err
+		}
+		var v verdict
+		if v, refused, err = judge(ctx, tx, r, d); err != nil || refused != nil {
+			return err
+		}
+		moved, ok, err := s.move(ctx, tx, r.ID, d, v)
 		if err != nil {
 			return err
 		}
 		if ok {
 			r = moved
+			r.Votes = v.votes
 			return s.settle(ctx, tx, r, d)
 		}
 		r, refused, err = s.whyNot(ctx, tx, r, d.Actor)
@@ -112,6 +125,18 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 		s.Rules.Changed(r.AgentID)
 	}
 	return r, refused
+}
+
+// fits refuses what the rule of r does not take.
+func (d Decision) fits(r Request) error {
+	if d.Approve && !slices.Contains(r.Settings.Resolutions, d.Resolution) {
+		return fault.New(fault.Invalid, "resolution_not_offered",
+			"the rule does not offer %q; it offers %v", d.Resolution, r.Settings.Resolutions)
+	}
+	if r.Settings.RequireReason && d.Reason == "" {
+		return fault.New(fault.Invalid, "reason_required", "the rule of request %d wants a reason", r.ShortID)
+	}
+	return nil
 }
 
 func (d Decision) check() error {
@@ -129,50 +154,42 @@ func (d Decision) check() error {
 	return nil
 }
 
-// mayDecide refuses everybody but the operator and the agent's owners.
-func mayDecide(ctx context.Context, q db.Queryer, r Request, a Actor) error {
-	if a.Admin {
-		return nil
-	}
-	if a.UserID != "" {
-		role, err := identity.RoleOf(ctx, q, r.AgentID, a.UserID)
-		if err != nil {
-			return fmt.Errorf("read role of reviewer: %w", err)
-		}
-		if role == policy.Owner {
-			return nil
-		}
-	}
-	return fault.New(fault.Forbidden, "not_a_reviewer", "only an owner of agent %q may decide this", r.AgentID)
-}
-
-func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (Request, bool, error) {
-	status, resolution, extent := Rejected, (*policy.Resolution)(nil), (*Extent)(nil)
-	if d.Approve {
-		status, resolution = Approved, &d.Resolution
-	}
+// move makes the verdict of d true and stores d's vote, if the request still is
+// open, in one statement.
+func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision, v verdict) (Request, bool, error) {
+	var ownExtent *Extent
 	if d.Approve && d.Resolution == policy.Persistent {
-		extent = &d.Extent
+		ownExtent = &d.Extent
 	}
 	r, ok, err := collect(tx.Query(ctx, `
-		UPDATE approval_requests r
-		SET status = $2,
-		    resolution = $3,
-		    resolved_by = $4,
-		    resolved_name = $5,
-		    resolved_via = $6,
-		    reason = NULLIF($7, ''),
-		    extent = $8,
-		    hold = NULL,
-		    resolved_at = clock_timestamp(),
-		    version = r.version + 1
-		WHERE r.id = $1
-		  AND r.status = 'pending'
-		  AND clock_timestamp() < r.expires_at
-		  AND (r.hold IS NULL OR r.hold ->> 'by' = $4)
-		  AND ($9 = 0 OR (r.hold ->> 'action')::int = $9)
-		RETURNING `+columns,
-		id, status, resolution, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason, extent, int(d.held)))
+		WITH r AS (
+		    UPDATE approval_requests r
+		    SET status = $2,
+		        resolution = $3,
+		        extent = $4,
+		        resolved_by = CASE WHEN $2 <> 'pending' THEN $5 END,
+		        resolved_name = CASE WHEN $2 <> 'pending' THEN $6 END,
+		        resolved_via = CASE WHEN $2 <> 'pending' THEN $7 END,
+		        reason = CASE WHEN $2 <> 'pending' THEN NULLIF($8, '') END,
+		        resolved_at = CASE WHEN $2 <> 'pending' THEN clock_timestamp() END,
+		        hold = NULL,
+		        version = r.version + 1
+		    WHERE r.id = $1
+		      AND r.status = 'pending'
+		      AND clock_timestamp() < r.expires_at
+		      AND (r.hold IS NULL OR r.hold ->> 'by' = $5)
+		      AND ($12 = 0 OR (r.hold ->> 'action')::int = $12)
+		    RETURNING r.*
+		), vote AS (
+		    INSERT INTO approval_votes (request_id, approver, name, via, resolution, extent, reason, at)
+		    SELECT r.id, $5, $6, $7, $9, $10, NULLIF($8, ''), clock_timestamp()
+		    FROM r
+		    WHERE $11
+		)
+		SELECT `+columns+`
+		FROM r`,
+		id, string(v.status), v.resolution, v.extent, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason,
+		d.Resolution, ownExtent, d.Approve, int(d.held)))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("decide: %w", err)
 	}
@@ -181,11 +198,23 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision) (R
 
 // settle writes what follows from a decision.
 func (s *Service) settle(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
-	if d.Approve {
+	if d.Approve && r.Settings.Needed() > 1 {
+		if err := s.voted(ctx, tx, r, d); err != nil {
+			return err
+		}
+	}
+	if r.Status == Pending {
+		jobs, err := updateJobs(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		return s.insert(ctx, tx, jobs)
+	}
+	if r.Status == Approved {
 		if err := grant(ctx, tx, r); err != nil {
 			return err
 		}
-		if d.Resolution == policy.Persistent {
+		if *r.Resolution == policy.Persistent {
 			if err := allowAlways(ctx, tx, r, d); err != nil {
 				return err
 			}
@@ -250,7 +279,7 @@ func grant(ctx context.Context, tx pgx.Tx, r Request) error {
 // asked and no other.
 func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 	what, digest := "any arguments", ""
-	if d.Extent == TheseArguments {
+	if *r.Extent == TheseArguments {
 		what, digest = "exactly the arguments of request "+fmt.Sprint(r.ShortID), r.ArgsSHA256
 	}
 	for _, open := range r.Settings.Opens {
@@ -259,7 +288,7 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 			AgentID: r.AgentID, ResourceType: open.ResourceType, ResourceKey: open.ResourceKey,
 			Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser(r.RequesterID)},
 			Scope: open.Scope, Origin: policy.OriginApproval,
-			Note: fmt.Sprintf("always allowed with %s by %s on %s", what, d.Actor.Name, r.ResolvedAt.UTC().Format(time.DateOnly)),
+			Note: fmt.Sprintf("always allowed with %s by %s on %s", what, r.voters(), r.ResolvedAt.UTC().Format(time.DateOnly)),
 		}, d.Actor.ID())
 		if err != nil {
 			return err

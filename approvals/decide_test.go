@@ -55,7 +55,11 @@ func TestWhoMayDecide(t *testing.T) {
 				t.Errorf("%s, approve %v: %v", name, approve, err)
 			}
 			if !c.may {
-				refused(t, err, fault.Forbidden, "not_a_reviewer")
+				code := "not_a_reviewer"
+				if c.actor.UserID == r.RequesterID {
+					code = "self_approval"
+				}
+				refused(t, err, fault.Forbidden, code)
 				if got := w.get(r.ID); got.Status != approvals.Pending {
 					t.Errorf("%s: the request is %s", name, got.Status)
 				}

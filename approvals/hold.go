@@ -160,17 +160,23 @@ func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string,
 	if err := mayDecide(ctx, tx, r, actor); err != nil {
 		return Request{}, err
 	}
-	if h := r.Held(); h == nil || h.By == actor.ID() {
-		return r, nil
+	if h := r.Held(); h != nil && h.By != actor.ID() {
+		ended, ok, err := s.endHold(ctx, tx, id)
+		if err != nil {
+			return Request{}, err
+		}
+		if ok {
+			r = ended
+		}
 	}
-	ended, ok, err := s.endHold(ctx, tx, id)
-	if ok {
-		r = ended
+	if r.Settings.Needed() > 1 {
+		r.Votes, err = Votes(ctx, tx, r.ID)
 	}
 	return r, err
 }
 
-// endHold ends a hold whose time is over.
+// endHold ends a hold whose time is over. It rejects for somebody who still may,
+// under a rule that takes that without a reason.
 func (s *Service) endHold(ctx context.Context, tx pgx.Tx, id string) (Request, bool, error) {
 	const due = `
 		WHERE r.id = $1
@@ -187,6 +193,8 @@ func (s *Service) endHold(ctx context.Context, tx pgx.Tx, id string) (Request, b
 		    hold = NULL,
 		    version = r.version + 1`+due+`
 		  AND (r.hold ->> 'action')::int = $2
+		  AND NOT COALESCE((r.settings ->> 'requireReason')::boolean, false)
+		  AND (r.hold ->> 'by' = 'admin' OR approval_stands(r.hold ->> 'by', `+aboutR+`))
 		RETURNING `+columns, id, int(Reject)))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("end hold: %w", err)

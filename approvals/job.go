@@ -85,15 +85,15 @@ func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertMany
 	return nil
 }
 
-// queueCards makes a delivery row and its job for every address of every
-// owner that has none yet.
+// queueCards makes a delivery row and its job for every address of everybody who
+// may decide r and has none yet.
 func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyParams, error) {
-	owners, err := identity.Owners(ctx, tx, r.AgentID)
+	all, err := reviewers(ctx, tx, r)
 	if err != nil {
 		return nil, err
 	}
 	var jobs []river.InsertManyParams
-	for _, owner := range owners {
+	for _, to := range all {
 		id := uuid.Must(uuid.NewV7()).String()
 		button := make([]byte, 16)
 		rand.Read(button)
@@ -101,7 +101,7 @@ func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyPa
 			INSERT INTO card_deliveries (id, request_id, channel, identity, user_id, button_id)
 			VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (request_id, channel, identity) DO NOTHING`,
-			id, r.ID, owner.Channel, owner.Identity, owner.UserID, button)
+			id, r.ID, to.Channel, to.Identity, to.UserID, button)
 		if err != nil {
 			return nil, fmt.Errorf("queue card: %w", err)
 		}
@@ -112,8 +112,8 @@ func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyPa
 	return jobs, nil
 }
 
-// DeliverOpen queues cards of an agent's open requests for owners who have
-// none: somebody who has just become an owner sees what waits.
+// DeliverOpen queues cards of an agent's open requests for reviewers who have
+// none: somebody who has just become one sees what waits.
 func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) error {
 	open, err := List(ctx, tx, agentID, Filter{Status: Pending, Limit: 200})
 	if err != nil {

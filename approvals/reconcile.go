@@ -57,7 +57,8 @@ func (s *Service) updateStaleCards(ctx context.Context) error {
 			JOIN approval_requests r ON r.id = d.request_id
 			WHERE d.state = 'sent'
 			  AND d.shown_version < r.version
-			  AND COALESCE(r.finished_at, r.claimed_at, r.resolved_at) < clock_timestamp() - interval '10 seconds'
+			  AND COALESCE(r.finished_at, r.claimed_at, r.resolved_at, GREATEST(r.escalated_at,
+			      (SELECT max(at) FROM approval_votes v WHERE v.request_id = r.id))) < clock_timestamp() - interval '10 seconds'
 			  AND r.created_at > clock_timestamp() - interval '2 days'
 			LIMIT 1000`)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,6 +58,12 @@ type Request struct {
 	ToldAt       *time.Time
 	// Hold is read through Held.
 	Hold *Hold
+	// EscalatedAt is since when the rule's further people may decide.
+	EscalatedAt *time.Time
+	// Reminders is how often its reviewers were reminded.
+	Reminders int
+	// Votes are the approvals so far, where they were asked for with Votes.
+	Votes []Vote `db:"-"`
 }
 
 // Settings are those of the rule that asked, fixed when it asked.
@@ -67,6 +74,36 @@ type Settings struct {
 	RuleVersion int                 `json:"ruleVersion"`
 	// Opens are what a persistent approval of any arguments opens.
 	Opens []Opening `json:"opens"`
+	// Quorum is how many different people must approve; 0 is one.
+	Quorum int `json:"quorum,omitempty"`
+	// Panels are who may decide: people whom each panel names; none means the owners.
+	Panels               []policy.Panel `json:"panels,omitempty"`
+	RequireReason        bool           `json:"requireReason,omitempty"`
+	RemindAfterMinutes   int            `json:"remindAfterMinutes,omitempty"`
+	EscalateAfterMinutes int            `json:"escalateAfterMinutes,omitempty"`
+}
+
+// settingsOf fixes what a rule says when it asks.
+func settingsOf(c Call) Settings {
+	a := c.Rule.Scope.Approval
+	s := Settings{
+		Resolutions: a.Offered(), Binding: a.BoundTo(), RuleVersion: c.Rule.Version, Opens: c.openings(),
+		Quorum: a.Needed(), RemindAfterMinutes: int(a.RemindAfter().Minutes()), EscalateAfterMinutes: int(a.EscalateAfter().Minutes()),
+	}
+	if a != nil {
+		s.Risk, s.RequireReason, s.Panels = a.Risk, a.RequireReason, a.Panels()
+	}
+	return s
+}
+
+// Needed is how many different people must approve.
+func (s Settings) Needed() int { return max(s.Quorum, 1) }
+
+// byOwners tells whether the owners decide, and nobody else.
+func (s Settings) byOwners() bool {
+	return !slices.ContainsFunc(s.Panels, func(p policy.Panel) bool {
+		return len(p.EscalateTo) > 0 || !slices.Equal(p.Approvers, []policy.Grant{policy.ToRole(policy.Owner)})
+	})
 }
 
 // Executing tells whether the call was claimed and has not ended yet.
@@ -89,7 +126,7 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at, r.hold`
+	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders`
 
 // collect reads exactly one request; ok is false when there is none.
 func collect(rows pgx.Rows, queryErr error) (r Request, ok bool, err error) {
@@ -147,6 +184,10 @@ type Filter struct {
 	Status Status
 	// RequesterID means the whole person, by any id of before or after a merge.
 	RequesterID string
+	// ReviewerID limits to what this user may decide now.
+	ReviewerID string
+	// SeenBy limits to what this user asked for or may decide now.
+	SeenBy string
 	// Before continues a listing: the id of the last request of the page before.
 	Before string
 	// Limit is 1 to 200; default 50.
@@ -162,6 +203,10 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 	if err != nil {
 		return nil, err
 	}
+	seer, err := identity.PersonIDs(ctx, q, f.SeenBy)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
@@ -169,9 +214,11 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 		  AND ($2 = '' OR r.status = $2)
 		  AND ($3 = '' OR r.requester_id = ANY($6))
 		  AND ($4 = '' OR r.id < $4)
+		  AND ($7 = '' OR approval_stands($7, `+aboutR+`))
+		  AND ($8 = '' OR r.requester_id = ANY($9) OR approval_stands($8, `+aboutR+`))
 		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
 		ORDER BY r.id DESC
-		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked)
+		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer)
 	if err != nil {
 		return nil, fmt.Errorf("list approval requests: %w", err)
 	}

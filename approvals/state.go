@@ -26,7 +26,8 @@ const (
 
 // moves are all the changes of Status there are. Each is made by one
 // conditional UPDATE that names the state it leaves, so of two that race
-// exactly one happens.
+// exactly one happens. A vote that does not complete a quorum is no move: the
+// request stays Pending.
 var moves = map[Status][]Status{
 	Pending: {Approved, Rejected, Expired, Cancelled},
 }

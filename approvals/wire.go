@@ -41,6 +41,11 @@ type Wire struct {
 	// AwaitingReason tells that a reviewer is writing a reason: nobody else can
 	// decide before Until.
 	AwaitingReason *AwaitingReason `json:"awaitingReason,omitempty"`
+	// Quorum is how many people must approve; Votes are those who have.
+	Quorum        int        `json:"quorum"`
+	Votes         []Vote     `json:"votes"`
+	RequireReason bool       `json:"requireReason"`
+	EscalatedAt   *time.Time `json:"escalatedAt,omitempty"`
 }
 
 // AwaitingReason is a Hold as callers see it.
@@ -62,7 +67,7 @@ type Delivery struct {
 	SentAt    *time.Time `json:"sentAt,omitempty"`
 }
 
-// OnWire gives requests the form of the wire, with their deliveries.
+// OnWire gives requests the form of the wire, with their deliveries and votes.
 func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, error) {
 	ids := make([]string, len(requests))
 	for i, r := range requests {
@@ -84,8 +89,17 @@ func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, err
 	for _, d := range deliveries {
 		byRequest[d.RequestID] = append(byRequest[d.RequestID], d)
 	}
+	votes, err := Votes(ctx, q, ids...)
+	if err != nil {
+		return nil, err
+	}
+	votesOf := map[string][]Vote{}
+	for _, v := range votes {
+		votesOf[v.RequestID] = append(votesOf[v.RequestID], v)
+	}
 	wires := make([]Wire, len(requests))
 	for i, r := range requests {
+		r.Votes = votesOf[r.ID]
 		wires[i] = r.wire(byRequest[r.ID])
 	}
 	return wires, nil
@@ -108,5 +122,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
 		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries, AwaitingReason: awaiting,
+		Quorum: r.Settings.Needed(), Votes: append([]Vote{}, r.Votes...),
+		RequireReason: r.Settings.RequireReason, EscalatedAt: r.EscalatedAt,
 	}
 }

@@ -128,8 +128,8 @@ func resourceLabel(kind string) string {
 }
 
 func openNotes(r approvals.Request) []string {
-	notes := []string{fmt.Sprintf(
-		"Approving lets this call run: at once while the agent waits, or when it asks again within %d min.", r.TTLMinutes)}
+	notes := append(askedNotes(r), fmt.Sprintf(
+		"Approving lets this call run: at once while the agent waits, or when it asks again within %d min.", r.TTLMinutes))
 	if offers(r, policy.Once) {
 		with := "these arguments"
 		if r.Settings.Binding == policy.BindResource {

@@ -14,6 +14,9 @@ func closedNotes(r approvals.Request) []string {
 	if r.Reason != nil {
 		notes = append(notes, "Reason: "+quoted(*r.Reason))
 	}
+	if r.Status == approvals.Approved && len(r.Votes) > 0 {
+		notes = append(notes, tally(r))
+	}
 	if r.Status == approvals.Approved {
 		notes = append(notes, execution(r))
 	}

@@ -23,6 +23,8 @@ const (
 	members audience = iota
 	// owners are those who own one.
 	owners
+	// reviewers are owners, and those whom the rule of an open request names.
+	reviewers
 )
 
 // command is one thing that people may type.
@@ -132,7 +134,7 @@ func (b *Bot) command(ctx context.Context, l line) (string, error) {
 // obey does one command.
 func (b *Bot) obey(ctx context.Context, l line) (string, error) {
 	if len(l.who.agents(l.cmd.who)) == 0 {
-		return "Only an owner of an agent can do that.", nil
+		return refusals[l.cmd.who], nil
 	}
 	reply, err := l.cmd.do(b, ctx, l)
 	if wrong, ok := errors.AsType[misuse](err); ok {
@@ -142,6 +144,12 @@ func (b *Bot) obey(ctx context.Context, l line) (string, error) {
 		return sentence(f.Message), nil
 	}
 	return reply, err
+}
+
+// refusals are what people outside of an audience are told.
+var refusals = map[audience]string{
+	owners:    "Only an owner of an agent can do that.",
+	reviewers: "Only an owner of an agent can do that, or somebody whom a rule names.",
 }
 
 // told are the failures that a person can do something about.
@@ -166,7 +174,7 @@ func (b *Bot) oneAgent(l line) (string, error) {
 	switch {
 	case l.agent != "" && slices.Contains(agents, l.agent):
 		return l.agent, nil
-	case l.agent != "" && l.cmd.who == owners:
+	case l.agent != "" && l.cmd.who != members:
 		return "", misusef("You are no owner of an agent %s.", oneLine(l.agent, maxName))
 	case l.agent != "":
 		return "", misusef("You are no member of an agent %s.", oneLine(l.agent, maxName))

@@ -16,10 +16,10 @@ func table() []*command {
 		{"status", members, "N", "how request N of yours stands", (*Bot).status},
 		{"cancel", members, "N [REASON]", "take request N back, if nobody has answered it", (*Bot).cancel},
 
-		{"pending", owners, "[@AGENT]", "what waits for a decision", (*Bot).pending},
-		{"approve", owners, "N [single|hour|always|always these] [REASON]",
+		{"pending", reviewers, "[@AGENT]", "what waits for a decision", (*Bot).pending},
+		{"approve", reviewers, "N [single|hour|always|always these] [REASON]",
 			"allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", (*Bot).approve},
-		{"reject", owners, "N [REASON]", "refuse; the reason is passed on", (*Bot).reject},
+		{"reject", reviewers, "N [REASON]", "refuse; the reason is passed on", (*Bot).reject},
 		{"grants", owners, "[@AGENT]", "what approvals still let through", (*Bot).grants},
 		{"revoke", owners, "N", "take back what request N left", (*Bot).revoke},
 	}

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,7 +57,18 @@ func (b *Bot) reject(ctx context.Context, l line) (string, error) {
 
 // decideNamed puts a decision on the request whose number was typed.
 func (b *Bot) decideNamed(ctx context.Context, l line, d approvals.Decision) (string, error) {
-	r, err := b.named(ctx, l, func(approvals.Request) bool { return true })
+	var failed error
+	r, err := b.named(ctx, l, func(r approvals.Request) bool {
+		if slices.Contains(l.who.owns(), r.AgentID) {
+			return true
+		}
+		may, err := approvals.MayDecide(ctx, b.Pool, r, l.who.user.ID)
+		failed = errors.Join(failed, err)
+		return may
+	})
+	if failed != nil {
+		return "", failed
+	}
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +135,7 @@ func candidates(l line) (agents []string, number int, ok bool) {
 	return agents, number, true
 }
 
-// pending lists the open requests of the person's agents.
+// pending lists the open requests that the person may decide.
 func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 	agents, err := b.someAgents(l)
 	if err != nil {
@@ -131,7 +143,9 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 	}
 	var lines []string
 	for _, agentID := range agents {
-		open, err := approvals.List(ctx, b.Pool, agentID, approvals.Filter{Status: approvals.Pending, Limit: maxPending})
+		open, err := approvals.List(ctx, b.Pool, agentID, approvals.Filter{
+			Status: approvals.Pending, ReviewerID: l.who.user.ID, Limit: maxPending,
+		})
 		if err != nil {
 			return "", err
 		}

@@ -12,7 +12,6 @@ import (
 	"holm/approvals"
 	"holm/internal/db"
 	"holm/internal/identity"
-	"holm/policy"
 )
 
 // deliverWorker works approvals.DeliverArgs: it sends a card once. Only a
@@ -71,8 +70,8 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 	})
 }
 
-// isWanted tells whether the question is still open and its recipient still an
-// owner, whom the arguments may be shown to.
+// isWanted tells whether the question is still open and its recipient still one
+// who may decide it, whom the arguments may be shown to.
 func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bool, error) {
 	if r.Status != approvals.Pending {
 		return false, nil
@@ -81,8 +80,7 @@ func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bo
 	if err != nil || !known {
 		return false, err
 	}
-	role, err := identity.RoleOf(ctx, b.Pool, r.AgentID, user.ID)
-	return role == policy.Owner, err
+	return approvals.MayDecide(ctx, b.Pool, r, user.ID)
 }
 
 // sent notes where the card is and what it shows. Should the request have

@@ -63,6 +63,9 @@ func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r a
 		return d, r, false, fmt.Errorf("read delivery: %w", err)
 	}
 	r, err = approvals.Lookup(ctx, q, d.RequestID)
+	if err == nil && r.Settings.Needed() > 1 {
+		r.Votes, err = approvals.Votes(ctx, q, r.ID)
+	}
 	return d, r, err == nil, err
 }
 

@@ -13,8 +13,8 @@ import (
 	"holm/policy"
 )
 
-// redeem uses an invitation for the person who sent it. Somebody who becomes
-// an owner is sent the cards of what waits.
+// redeem uses an invitation for the person who sent it. Somebody who may
+// decide then is sent the cards of what waits.
 func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (string, error) {
 	if !ev.Direct {
 		return "A token works only here, in your own chat with me. Others may have read that one: ask for a new one.", nil
@@ -24,9 +24,6 @@ func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (s
 		return db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
 			if m, err = identity.Redeem(ctx, tx, token, who.Address, who.name); err != nil {
 				return err
-			}
-			if m.Role != policy.Owner {
-				return nil
 			}
 			if err := b.Approvals.DeliverOpen(ctx, tx, m.AgentID); err != nil {
 				return err

@@ -2,7 +2,9 @@ package bot
 
 import (
 	"context"
+	"slices"
 
+	"holm/approvals"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -16,6 +18,8 @@ type person struct {
 	roles []identity.AgentRole
 	// ids are what the person is known by, with those from before a merge.
 	ids []string
+	// reviews are agents whose open requests the person may decide.
+	reviews []string
 }
 
 func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error) {
@@ -30,7 +34,10 @@ func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error
 	if p.ids, err = identity.PersonIDs(ctx, b.Pool, p.user.ID); err != nil {
 		return p, err
 	}
-	p.roles, err = identity.RolesOf(ctx, b.Pool, p.user.ID)
+	if p.roles, err = identity.RolesOf(ctx, b.Pool, p.user.ID); err != nil {
+		return p, err
+	}
+	p.reviews, err = approvals.Reviewing(ctx, b.Pool, p.user.ID)
 	return p, err
 }
 
@@ -38,12 +45,12 @@ func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error
 func (p person) agents(of audience) []string {
 	var agents []string
 	for _, r := range p.roles {
-		if of == members || r.Role == policy.Owner {
+		if of == members || r.Role == policy.Owner || of == reviewers && slices.Contains(p.reviews, r.AgentID) {
 			agents = append(agents, r.AgentID)
 		}
 	}
 	return agents
 }
 
-// owns lists the agents whose requests the person may decide.
+// owns lists the agents that the person owns.
 func (p person) owns() []string { return p.agents(owners) }

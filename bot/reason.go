@@ -39,13 +39,13 @@ type Asker interface {
 // for it: at once where the channel can, or for an approval, which has no ready
 // reasons to offer.
 func (b *Bot) awaitReason(ctx context.Context, ch Channel, ev Event, btn approvals.Button, decision approvals.Action, who approvals.Actor) (string, error) {
+	asker, ok := ch.(Asker)
+	if !ok {
+		return fmt.Sprintf("This needs a reason. Send: %s.", inWords(decision, btn.Request)), nil
+	}
 	r, err := b.Approvals.Await(ctx, btn.AgentID, btn.ID, decision, who)
 	if err != nil {
 		return refusal(r, err)
-	}
-	asker, ok := ch.(Asker)
-	if !ok {
-		return fmt.Sprintf("This needs a reason. Send: %s.", inWords(decision, r)), nil
 	}
 	if !asker.AsksAtOnce() && !decision.Approves() {
 		return "Tap a reason. Nobody else can decide meanwhile.", nil
@@ -55,10 +55,14 @@ func (b *Bot) awaitReason(ctx context.Context, ch Channel, ev Event, btn approva
 
 // inWords is the command that gives a decision with a reason.
 func inWords(decision approvals.Action, r approvals.Request) string {
-	if decision.Approves() {
-		return fmt.Sprintf("approve %d REASON", r.ShortID)
+	how := map[approvals.Action]string{
+		approvals.ApproveCall: "once", approvals.ApproveForTime: "hour",
+		approvals.AlwaysTool: "always", approvals.AlwaysArguments: "always these",
+	}[decision]
+	if how == "" {
+		return fmt.Sprintf("reject %s#%d REASON", r.AgentID, r.ShortID)
 	}
-	return fmt.Sprintf("reject %d REASON", r.ShortID)
+	return fmt.Sprintf("approve %s#%d %s REASON", r.AgentID, r.ShortID, how)
 }
 
 // ask puts the question and notes the message that carries it, if any. A crash

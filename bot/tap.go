@@ -62,7 +62,7 @@ func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.But
 	who := actor(ch, user)
 	switch {
 	case btn.Action.Decides():
-		return b.decide(ctx, btn.Decision(who))
+		return b.tapDecides(ctx, ch, ev, btn, who)
 	case btn.Action == approvals.AskReason:
 		return b.awaitReason(ctx, ch, ev, btn, approvals.Reject, who)
 	case btn.Action == approvals.WriteReason:
@@ -75,17 +75,28 @@ func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.But
 	return "This button is not one of ours. Nothing was changed.", nil
 }
 
+// tapDecides puts the decision that a button means. Where the rule wants a
+// reason as well, the person is asked for it, and a tap alone decides nothing.
+func (b *Bot) tapDecides(ctx context.Context, ch Channel, ev Event, btn approvals.Button, who approvals.Actor) (string, error) {
+	d := btn.Decision(who)
+	r, err := b.Approvals.Decide(ctx, d)
+	if fault.Is(err, "reason_required") {
+		return b.awaitReason(ctx, ch, ev, btn, btn.Action, who)
+	}
+	return inAnswer(r, d, err)
+}
+
 // actor is a person that a platform has vouched for.
 func actor(ch Channel, user identity.User) approvals.Actor {
 	return approvals.Actor{UserID: user.ID, Name: user.Name, Via: ch.Namespace()}
 }
 
 func (b *Bot) tapDetails(ctx context.Context, ch Channel, btn approvals.Button, user identity.User) (string, error) {
-	role, err := identity.RoleOf(ctx, b.Pool, btn.AgentID, user.ID)
+	may, err := approvals.MayDecide(ctx, b.Pool, btn.Request, user.ID)
 	if err != nil {
-		return "", fmt.Errorf("read role: %w", err)
+		return "", err
 	}
-	if role != policy.Owner {
+	if !may {
 		return noOwner(btn.Request), nil
 	}
 	if err := b.sendDetails(ctx, ch, btn); err != nil {
@@ -98,14 +109,16 @@ func (b *Bot) tapDetails(ctx context.Context, ch Channel, btn approvals.Button, 
 // internal ones alone.
 func (b *Bot) decide(ctx context.Context, d approvals.Decision) (string, error) {
 	r, err := b.Approvals.Decide(ctx, d)
+	return inAnswer(r, d, err)
+}
+
+// inAnswer is what came of a decision, in words.
+func inAnswer(r approvals.Request, d approvals.Decision, err error) (string, error) {
 	if err == nil {
 		return decided(r), nil
 	}
-	switch {
-	case isKnown(err, fault.Conflict) && isRepeat(r, d):
+	if isKnown(err, fault.Conflict) && isRepeat(r, d) {
 		return decided(r), nil
-	case isKnown(err, fault.Forbidden):
-		return fmt.Sprintf("You are no owner of agent %s any more. Nothing was changed.", d.AgentID), nil
 	}
 	return refusal(r, err)
 }
@@ -127,6 +140,9 @@ func decided(r approvals.Request) string {
 	if r.Status == approvals.Rejected {
 		return fmt.Sprintf("Rejected: request #%d.", r.ShortID)
 	}
+	if r.Status == approvals.Pending {
+		return fmt.Sprintf("Your approval of request #%d is counted: %s.", r.ShortID, r.Tally())
+	}
 	switch *r.Resolution {
 	case policy.Single:
 		return fmt.Sprintf("Approved once: request #%d, this call only.", r.ShortID)
@@ -140,7 +156,7 @@ func decided(r approvals.Request) string {
 }
 
 func noOwner(r approvals.Request) string {
-	return fmt.Sprintf("You are no owner of agent %s any more. Nothing was changed.", r.AgentID)
+	return fmt.Sprintf("You may not decide request #%d of agent %s any more. Nothing was changed.", r.ShortID, r.AgentID)
 }
 
 func isKnown(err error, kind fault.Kind) bool {

@@ -126,8 +126,8 @@ func TestTapOfAFormerOwnerIsRefused(t *testing.T) {
 	approve, details := w.token("ann", r, bot.LabelApproveCall), w.token("ann", r, bot.LabelDetails)
 	w.exec(`DELETE FROM agent_members`)
 
-	contains(t, w.tap("ann", approve), "no owner of agent main any more")
-	contains(t, w.tap("ann", details), "no owner of agent main any more")
+	contains(t, w.tap("ann", approve), "Only an owner of agent")
+	contains(t, w.tap("ann", details), "may not decide request #1 of agent main any more")
 	if now := w.now(r); now.Status != approvals.Pending {
 		t.Errorf("request is %s", now.Status)
 	}

@@ -94,8 +94,14 @@ func (a *ApprovalSettings) checkPeople() *InvalidError {
 	if a.Quorum < 0 || a.Quorum > maxQuorum {
 		return invalid("scope.approval.quorum", "must be from 1 to %d", maxQuorum)
 	}
-	if (a.EscalateAfterMinutes > 0) != (len(a.EscalateTo) > 0) {
+	if len(a.EscalateTo) > 0 && a.EscalateAfterMinutes == 0 {
 		return invalid("scope.approval.escalateTo", "must be set together with escalateAfterMinutes")
+	}
+	if a.EscalateAfterMinutes > 0 && len(a.EscalateTo) == 0 && len(a.Approvers) == 0 {
+		return invalid("scope.approval.escalateTo", "must say who is asked beyond the owners")
+	}
+	if len(a.Merged) > 0 {
+		return invalid("scope.approval.panels", "belongs to no row")
 	}
 	if err := checkGrants("scope.approval.approvers", a.Approvers); err != nil {
 		return err

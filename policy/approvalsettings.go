@@ -65,14 +65,26 @@ type ApprovalSettings struct {
 	Approvers []Grant `json:"approvers,omitempty"`
 	// RemindAfterMinutes is when the approvers are reminded. Default never.
 	RemindAfterMinutes int `json:"remindAfterMinutes,omitempty"`
-	// EscalateAfterMinutes is when EscalateTo are asked as well. Default never.
+	// EscalateAfterMinutes is when EscalateTo are asked as well, and may decide
+	// from then on. Default never.
 	EscalateAfterMinutes int `json:"escalateAfterMinutes,omitempty"`
-	// EscalateTo are who is asked then; set exactly when EscalateAfterMinutes is.
+	// EscalateTo are who is asked then. Default the owners, where Approvers are others.
 	EscalateTo []Grant `json:"escalateTo,omitempty"`
 	// RequireReason makes the approver say why. Default false.
 	RequireReason bool `json:"requireReason,omitempty"`
 	// Risk marks the card. Default none.
 	Risk Risk `json:"risk,omitempty"`
+	// Merged takes the place of Approvers and EscalateTo in settings that stand for
+	// several rows: the panel of each. A row has none.
+	Merged []Panel `json:"panels,omitempty"`
+}
+
+// Panel is who may decide by the word of one rule.
+type Panel struct {
+	// Approvers are never empty.
+	Approvers []Grant `json:"approvers"`
+	// EscalateTo may decide as well once the question was escalated.
+	EscalateTo []Grant `json:"escalateTo,omitempty"`
 }
 
 func (a *ApprovalSettings) orDefault() *ApprovalSettings {
@@ -118,12 +130,25 @@ func (a *ApprovalSettings) Needed() int {
 	return cmp.Or(a.orDefault().Quorum, 1)
 }
 
-// Deciders returns who may decide.
-func (a *ApprovalSettings) Deciders() []Grant {
-	if chosen := a.orDefault().Approvers; len(chosen) > 0 {
-		return slices.Clone(chosen)
+// Panels returns who may decide: somebody whom every panel names. There is one
+// for each rule that asked, equal ones once.
+func (a *ApprovalSettings) Panels() []Panel {
+	a = a.orDefault()
+	if len(a.Merged) > 0 {
+		return slices.Clone(a.Merged)
 	}
-	return []Grant{ToRole(Owner)}
+	owners := []Grant{ToRole(Owner)}
+	switch {
+	case len(a.Approvers) == 0:
+		return []Panel{{Approvers: owners, EscalateTo: a.EscalateTo}}
+	case a.EscalateAfterMinutes > 0 && len(a.EscalateTo) == 0:
+		return []Panel{{Approvers: a.Approvers, EscalateTo: owners}}
+	}
+	return []Panel{{Approvers: a.Approvers, EscalateTo: a.EscalateTo}}
+}
+
+func (p Panel) equal(q Panel) bool {
+	return slices.Equal(p.Approvers, q.Approvers) && slices.Equal(p.EscalateTo, q.EscalateTo)
 }
 
 // RemindAfter returns when the approvers are reminded; 0 for never.

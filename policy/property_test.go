@@ -325,7 +325,12 @@ func TestSettingsAreTheStrictest(t *testing.T) {
 				t.Fatalf("%+v is milder than %+v", got, s)
 			}
 		}
-		scope := policy.Scope{Approval: got}
+		var storable policy.ApprovalSettings
+		if got != nil {
+			storable = *got
+		}
+		storable.Merged, storable.EscalateTo, storable.EscalateAfterMinutes = nil, nil, 0
+		scope := policy.Scope{Approval: &storable}
 		if _, err := policy.ParseScope(policy.TypeTool, scope.Canonical()); err != nil {
 			t.Fatalf("%+v could not be stored: %v", got, err)
 		}
@@ -349,6 +354,9 @@ func settings(t *rapid.T) *policy.ApprovalSettings {
 			s.EscalateTo = []policy.Grant{policy.Any()}
 		}
 	}
+	if rapid.Bool().Draw(t, "chosen") {
+		s.Approvers = []policy.Grant{policy.ToUser(rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "approver"))}
+	}
 	return s
 }
 
@@ -360,8 +368,17 @@ func milder(a, b *policy.ApprovalSettings) bool {
 		return slices.Index([]policy.Risk{"", policy.RiskLow, policy.RiskMedium, policy.RiskHigh}, s.Risk)
 	}
 	offersMore := slices.ContainsFunc(a.Offered(), func(r policy.Resolution) bool { return r != policy.Single && !b.Offers(r) })
-	return a.TTL() > b.TTL() || a.Deadline() > b.Deadline() || a.Needed() < b.Needed() || offersMore || risk(a) < risk(b) ||
+	return missesPanel(a, b) || a.TTL() > b.TTL() || a.Deadline() > b.Deadline() || a.Needed() < b.Needed() || offersMore || risk(a) < risk(b) ||
 		a.BoundTo() == policy.BindResource && b.BoundTo() == policy.BindArguments || b != nil && b.RequireReason && !a.RequireReason
+}
+
+// missesPanel tells whether a would let somebody decide whom b does not name, or
+// name them sooner.
+func missesPanel(a, b *policy.ApprovalSettings) bool {
+	want := b.Panels()[0]
+	return a.EscalateAfter() > 0 && a.EscalateAfter() < b.EscalateAfter() || !slices.ContainsFunc(a.Panels(), func(p policy.Panel) bool {
+		return cmp.Equal(p.Approvers, want.Approvers) && (len(p.EscalateTo) == 0 || cmp.Equal(p.EscalateTo, want.EscalateTo))
+	})
 }
 
 // A row that does not speak for a principal gives it nothing; one that an approval

@@ -86,10 +86,10 @@ func TestComplete(t *testing.T) {
 func TestApprovalDefaults(t *testing.T) {
 	for name, a := range map[string]*policy.ApprovalSettings{"nil": nil, "zero": {}} {
 		t.Run(name, func(t *testing.T) {
-			got := []any{a.TTL(), a.Deadline(), a.Offered(), a.BoundTo(), a.Needed(), a.Deciders(), a.RemindAfter(), a.EscalateAfter()}
+			got := []any{a.TTL(), a.Deadline(), a.Offered(), a.BoundTo(), a.Needed(), a.Panels(), a.RemindAfter(), a.EscalateAfter()}
 			want := []any{
 				time.Hour, time.Hour, []policy.Resolution{policy.Single, policy.Once, policy.Persistent},
-				policy.BindArguments, 1, []policy.Grant{policy.ToRole(policy.Owner)}, time.Duration(0), time.Duration(0),
+				policy.BindArguments, 1, []policy.Panel{{Approvers: []policy.Grant{policy.ToRole(policy.Owner)}}}, time.Duration(0), time.Duration(0),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -104,11 +104,11 @@ func TestApprovalSettings(t *testing.T) {
 		"escalateAfterMinutes":10,"escalateTo":[{"type":"role","value":"owner"}],"requireReason":true,"risk":"high"}}`).Approval
 	got := []any{
 		a.TTL(), a.Deadline(), a.Offered(), a.Offers(policy.Once), a.Offers(policy.Persistent), a.BoundTo(), a.Needed(),
-		a.Deciders(), a.RemindAfter(), a.EscalateAfter(), a.EscalateTo, a.RequireReason, a.Risk,
+		a.Panels(), a.RemindAfter(), a.EscalateAfter(), a.EscalateTo, a.RequireReason, a.Risk,
 	}
 	want := []any{
 		5 * time.Minute, 20 * time.Minute, []policy.Resolution{policy.Single, policy.Once}, true, false, policy.BindResource, 2,
-		[]policy.Grant{policy.ToUser("ann")}, 3 * time.Minute, 10 * time.Minute, []policy.Grant{policy.ToRole(policy.Owner)}, true, policy.RiskHigh,
+		[]policy.Panel{{Approvers: []policy.Grant{policy.ToUser("ann")}, EscalateTo: []policy.Grant{policy.ToRole(policy.Owner)}}}, 3 * time.Minute, 10 * time.Minute, []policy.Grant{policy.ToRole(policy.Owner)}, true, policy.RiskHigh,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

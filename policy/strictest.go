@@ -9,7 +9,8 @@ import (
 // strictest returns the settings of one request that stands for two rows: the
 // shorter times, what both offer (a single approval if that is nothing), the
 // closer binding, the larger quorum, a reason if either wants one, the higher
-// risk. Who may decide and who is asked later is what a says.
+// risk. Who decides must be named by both; their escalations widen that at the
+// later of the times.
 func strictest(a, b *ApprovalSettings) *ApprovalSettings {
 	if a == b {
 		return a
@@ -25,6 +26,8 @@ func strictest(a, b *ApprovalSettings) *ApprovalSettings {
 	s.Quorum = max(a.Needed(), b.Needed())
 	s.RequireReason = a.RequireReason || b.RequireReason
 	s.Risk = slices.MaxFunc([]Risk{a.Risk, b.Risk}, func(x, y Risk) int { return cmp.Compare(x.rank(), y.rank()) })
+	s.EscalateAfterMinutes = max(a.EscalateAfterMinutes, b.EscalateAfterMinutes)
+	s.mergePanels(slices.Concat(a.Panels(), b.Panels()))
 	s.fitDeadline(b)
 	return &s
 }
@@ -52,6 +55,24 @@ func (s *ApprovalSettings) fitDeadline(other *ApprovalSettings) {
 		s.RemindAfterMinutes = 0
 	}
 	if s.EscalateAfterMinutes >= s.DeadlineMinutes {
-		s.EscalateAfterMinutes, s.EscalateTo = 0, nil
+		s.EscalateAfterMinutes = 0
+		for i := range s.Merged {
+			s.Merged[i].EscalateTo = nil
+		}
 	}
 }
+
+// mergePanels keeps each panel once; the owners alone are the default.
+func (s *ApprovalSettings) mergePanels(all []Panel) {
+	s.Approvers, s.EscalateTo, s.Merged = nil, nil, nil
+	for _, p := range all {
+		if !slices.ContainsFunc(s.Merged, p.equal) {
+			s.Merged = append(s.Merged, p)
+		}
+	}
+	if len(s.Merged) == 1 && s.Merged[0].equal(ownersAlone) {
+		s.Merged = nil
+	}
+}
+
+var ownersAlone = Panel{Approvers: []Grant{ToRole(Owner)}}

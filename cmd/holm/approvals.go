@@ -140,6 +140,22 @@ func printRequest(w io.Writer, r approvals.Wire) {
 	if r.Status == approvals.Pending {
 		line("open until", when(r.ExpiresAt))
 	}
+	if r.Quorum > 1 {
+		line("needs", tally(r))
+	}
+	for _, v := range r.Votes {
+		text := fmt.Sprintf("%s on %s at %s: %s", v.Name, v.Via, when(v.At), v.Resolution)
+		if !v.Counts {
+			text += " (does not count any more)"
+		}
+		line("approval", text)
+	}
+	if r.RequireReason && r.Status == approvals.Pending {
+		line("wants", "a reason (--reason)")
+	}
+	if r.EscalatedAt != nil {
+		line("escalated", when(*r.EscalatedAt))
+	}
 	if r.ResolvedAt != nil {
 		line("answered", when(*r.ResolvedAt)+" by "+orDash(r.ResolvedName)+" on "+orDash(r.ResolvedVia))
 	}

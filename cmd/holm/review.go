@@ -39,7 +39,7 @@ func (c *cli) newApproveCommand(agent *string) *cobra.Command {
 	cmd.Flags().BoolVar(&always, "always", false, "this tool for this requester, for good")
 	cmd.Flags().BoolVar(&exact, "exact", false, "with --always: exactly these arguments")
 	cmd.Flags().StringVar(&review.Resolution, "resolution", "", "single, once or persistent, in one flag")
-	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester")
+	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester; some rules want one")
 	return cmd
 }
 
@@ -74,7 +74,7 @@ func (c *cli) newRejectCommand(agent *string) *cobra.Command {
 			return c.review(cmd, *agent, args[0], review)
 		},
 	}
-	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester and the agent")
+	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester and the agent; some rules want one")
 	return cmd
 }
 
@@ -111,12 +111,27 @@ func (c *cli) review(cmd *cobra.Command, agent, request string, review httpapi.R
 		return err
 	}
 	return c.print(cmd, r, func(w io.Writer) {
+		if r.Status == approvals.Pending {
+			fmt.Fprintf(w, "Request %d has %s: %s\n", r.ShortID, tally(r), oneLine(r.ResourceKey))
+			return
+		}
 		if r.Status == approvals.Rejected {
 			fmt.Fprintf(w, "Request %d is rejected: %s\n", r.ShortID, oneLine(r.ResourceKey))
 			return
 		}
 		fmt.Fprintf(w, "Request %d is approved: %s, %s\n", r.ShortID, oneLine(r.ResourceKey), resolutionText(r))
 	})
+}
+
+// tally says how many approvals a request has of those it needs.
+func tally(r approvals.Wire) string {
+	counted := 0
+	for _, v := range r.Votes {
+		if v.Counts {
+			counted++
+		}
+	}
+	return fmt.Sprintf("%d of %d approvals", counted, r.Quorum)
 }
 
 // resolutionText says what an approval is good for.

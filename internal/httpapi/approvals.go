@@ -19,7 +19,7 @@ func (s *server) registerApprovals() {
 	handle(s, huma.Operation{
 		OperationID: "list-approvals", Method: http.MethodGet, Path: "/api/agents/{agentId}/approvals",
 		Summary: "List approval requests, the newest first", Tags: []string{"approvals"},
-		Description: "An agent's key and a person who is no owner see their own requests alone. The Link header leads to the next page.",
+		Description: "An agent's key and a person who is no owner see their own requests, and those that they may decide, alone. The Link header leads to the next page.",
 	}, s.listApprovals)
 	handle(s, huma.Operation{
 		OperationID: "show-approval", Method: http.MethodGet, Path: "/api/agents/{agentId}/approvals/{id}",
@@ -52,12 +52,7 @@ func (s *server) listApprovals(ctx context.Context, in *listApprovalsInput) (*li
 	filter := approvals.Filter{
 		Status: approvals.Status(in.Status), RequesterID: in.Requester, Before: in.Cursor, Limit: in.Limit,
 	}
-	if see.requester != "" {
-		if in.Requester != "" && !see.covers(in.Requester) {
-			return &listApprovalsOutput{Body: []approvals.Wire{}}, nil
-		}
-		filter.RequesterID = see.requester
-	}
+	filter.SeenBy = see.requester
 	requests, err := approvals.List(ctx, s.Pool, in.AgentID, filter)
 	if err != nil {
 		return nil, err
@@ -152,10 +147,13 @@ func (s *server) seen(ctx context.Context, path named) (approvals.Request, error
 		return approvals.Request{}, err
 	}
 	r, err := path.read(ctx, s.Pool)
-	if err == nil && !see.covers(r.RequesterID) {
-		err = fault.NotFoundf("no approval request %q", path.name())
+	if err != nil || see.covers(r.RequesterID) {
+		return r, err
 	}
-	return r, err
+	if may, err := approvals.MayDecide(ctx, s.Pool, r, see.requester); err != nil || may {
+		return r, err
+	}
+	return r, fault.NotFoundf("no approval request %q", path.name())
 }
 
 // shown gives a request its form on the wire.

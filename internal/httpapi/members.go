@@ -159,9 +159,6 @@ func (s *server) redeemInvite(ctx context.Context, in *redeemInviteInput) (*oneO
 			if m.AgentID != c.agentID {
 				return fault.New(fault.Gone, "invite_invalid", "this token is of another agent")
 			}
-			if m.Role != policy.Owner {
-				return nil
-			}
 			return s.Approvals.DeliverOpen(ctx, tx, m.AgentID)
 		})
 	})

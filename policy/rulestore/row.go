@@ -240,19 +240,13 @@ func (r Row) Compiled() policy.Row {
 }
 
 // unenforced refuses what policy understands and approvals does not do yet: a
-// rule must not promise two approvers and be content with one.
+// rule must not promise a reminder that never comes.
 func unenforced(a *policy.ApprovalSettings) error {
 	if a == nil {
 		return nil
 	}
 	var field string
 	switch {
-	case a.Quorum > 1:
-		field = "quorum"
-	case len(a.Approvers) > 0:
-		field = "approvers"
-	case a.RequireReason:
-		field = "requireReason"
 	case a.RemindAfterMinutes > 0:
 		field = "remindAfterMinutes"
 	case a.EscalateAfterMinutes > 0:

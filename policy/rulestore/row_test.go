@@ -139,10 +139,7 @@ func TestBadRowsAreRefusedByName(t *testing.T) {
 		"bad glob": {func(r *policy.Row) {
 			r.Scope.Args = []policy.Condition{{Arg: "cmd", Match: policy.MatchGlob, Pattern: "a[b"}}
 		}, "scope.args[0].pattern", 2},
-		"two approvers":    {approval(policy.ApprovalSettings{Quorum: 2}), "scope.approval.quorum", 0},
-		"chosen approvers": {approval(policy.ApprovalSettings{Approvers: []policy.Grant{policy.ToUser("u1")}}), "scope.approval.approvers", 0},
-		"needed reason":    {approval(policy.ApprovalSettings{RequireReason: true}), "scope.approval.requireReason", 0},
-		"reminder":         {approval(policy.ApprovalSettings{RemindAfterMinutes: 5}), "scope.approval.remindAfterMinutes", 0},
+		"reminder": {approval(policy.ApprovalSettings{RemindAfterMinutes: 5}), "scope.approval.remindAfterMinutes", 0},
 		"escalation": {approval(policy.ApprovalSettings{EscalateAfterMinutes: 5, EscalateTo: []policy.Grant{policy.ToUser("u1")}}),
 			"scope.approval.escalateAfterMinutes", 0},
 	} {

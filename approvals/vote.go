@@ -1,0 +1,140 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/audit"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/policy"
+)
+
+// Vote is one person's approval of a request. A rejection is none: it ends the
+// request.
+type Vote struct {
+	RequestID string `json:"-"`
+	// Approver is the user who lives on after merges, or "admin".
+	Approver   string            `json:"approver"`
+	Name       string            `json:"name"`
+	Via        string            `json:"via"`
+	Resolution policy.Resolution `json:"resolution"`
+	Extent     *Extent           `json:"extent,omitempty"`
+	Reason     *string           `json:"reason,omitempty"`
+	At         time.Time         `json:"at"`
+	// Counts is false when the approver may not decide any more, or is by a merge
+	// the same person as another.
+	Counts bool `json:"counts"`
+}
+
+// Votes gives the approvals of requests in the order they came.
+func Votes(ctx context.Context, q db.Queryer, requestIDs ...string) ([]Vote, error) {
+	rows, err := q.Query(ctx, `
+		SELECT v.request_id, COALESCE(voter.merged_into, v.approver), v.name, v.via, v.resolution, v.extent, v.reason, v.at,
+		       (v.approver = 'admin' OR approval_stands(v.approver, `+aboutR+`))
+		       AND 1 = row_number() OVER (PARTITION BY v.request_id, COALESCE(voter.merged_into, v.approver) ORDER BY v.at)
+		FROM approval_votes v
+		JOIN approval_requests r ON r.id = v.request_id
+		LEFT JOIN users voter ON voter.id = v.approver
+		WHERE v.request_id = ANY ($1)
+		ORDER BY v.request_id, v.at`, requestIDs)
+	if err != nil {
+		return nil, fmt.Errorf("read votes: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Vote])
+}
+
+// Counted are the votes that count towards the quorum now.
+func (r Request) Counted() []Vote {
+	return slices.DeleteFunc(slices.Clone(r.Votes), func(v Vote) bool { return !v.Counts })
+}
+
+// verdict is what a decision makes of its request.
+type verdict struct {
+	// status is Pending while further approvals are needed.
+	status     Status
+	resolution *policy.Resolution
+	extent     *Extent
+	votes      []Vote
+}
+
+// judge counts d with the votes that stand; the request is locked. A second
+// approval of one person is refused.
+func judge(ctx context.Context, tx pgx.Tx, r Request, d Decision) (v verdict, refused, err error) {
+	if !d.Approve {
+		return verdict{status: Rejected, votes: r.Votes}, nil, nil
+	}
+	own := Vote{RequestID: r.ID, Name: d.Actor.Name, Via: d.Actor.Via, Resolution: d.Resolution, Counts: true}
+	if d.Resolution == policy.Persistent {
+		own.Extent = &d.Extent
+	}
+	if own.Approver, err = liveID(ctx, tx, d.Actor.ID()); err != nil {
+		return v, nil, err
+	}
+	for _, earlier := range r.Votes {
+		if earlier.Approver == own.Approver {
+			return v, alreadyVoted(r, earlier), nil
+		}
+	}
+	r.Votes = append(slices.Clone(r.Votes), own)
+	v = verdict{status: Pending, votes: r.Votes}
+	counted := r.Counted()
+	if len(counted) < r.Settings.Needed() {
+		return v, nil, nil
+	}
+	narrowest := slices.MinFunc(counted, func(a, b Vote) int { return a.width() - b.width() })
+	v.status, v.resolution, v.extent = Approved, &narrowest.Resolution, narrowest.Extent
+	return v, nil, nil
+}
+
+// width orders what votes allow: one call, for a time, these arguments for good,
+// the tool for good.
+func (v Vote) width() int {
+	width := slices.Index([]policy.Resolution{policy.Single, policy.Once, policy.Persistent}, v.Resolution) * 2
+	if v.Extent != nil && *v.Extent == WholeTool {
+		width++
+	}
+	return width
+}
+
+// liveID is the user who lives on after a merge; other ids are themselves.
+func liveID(ctx context.Context, q db.Queryer, id string) (live string, err error) {
+	err = q.QueryRow(ctx, `SELECT COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)`, id).Scan(&live)
+	if err != nil {
+		return "", fmt.Errorf("follow merge: %w", err)
+	}
+	return live, nil
+}
+
+func alreadyVoted(r Request, v Vote) error {
+	return &fault.Error{Kind: fault.Conflict, Code: "already_voted",
+		Message: fmt.Sprintf("you approved request %d already; %s", r.ShortID, r.Tally()),
+		Data:    map[string]any{"votedAt": v.At, "approvals": len(r.Counted()), "quorum": r.Settings.Needed()}}
+}
+
+// Tally says in words how many approvals r has of those it needs.
+func (r Request) Tally() string {
+	return fmt.Sprintf("%d of %d approvals", len(r.Counted()), r.Settings.Needed())
+}
+
+// voted writes what follows from a vote, be it the last or not.
+func (s *Service) voted(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
+	return audit.Write(ctx, tx, audit.Record{Kind: "approval_vote", AgentID: r.AgentID, Actor: d.Actor.ID(), Data: map[string]any{
+		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "name": d.Actor.Name, "via": d.Actor.Via,
+		"resolution": d.Resolution, "reason": d.Reason, "approvals": len(r.Counted()), "quorum": r.Settings.Needed(),
+	}})
+}
+
+// voters names those whose votes count.
+func (r Request) voters() string {
+	var names []string
+	for _, v := range r.Counted() {
+		names = append(names, v.Name)
+	}
+	return strings.Join(names, ", ")
+}
