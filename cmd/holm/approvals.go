@@ -21,7 +21,7 @@ func (c *cli) newApprovalsCommand() *cobra.Command {
 	var agent string
 	cmd := group("approvals", "See and answer approval requests",
 		c.newApprovalsListCommand(&agent), c.newApprovalsShowCommand(&agent), c.newApproveCommand(&agent), c.newRejectCommand(&agent),
-		c.newCancelCommand(&agent), c.newGrantsCommand(&agent), c.newRevokeGrantCommand(&agent))
+		c.newCancelCommand(&agent), c.newWatchCommand(&agent), c.newGrantsCommand(&agent), c.newRevokeGrantCommand(&agent))
 	cmd.Aliases = []string{"approval"}
 	cmd.PersistentFlags().StringVar(&agent, "agent", "", "the agent; default that of HOLM_AGENT, or the only one there is")
 	return cmd

@@ -22,6 +22,8 @@ type Events struct {
 	SessionID string
 	// After is the id of the last event that the reader has.
 	After int64
+	// Live begins, where After is 0, with the last seconds instead of the first event.
+	Live bool
 	// Follow stays for what comes; otherwise reading ends when there is no more.
 	Follow bool
 	// Interrupted is called, with the reason, when a stream is lost that will be
@@ -72,12 +74,13 @@ func (c *Client) read(ctx context.Context, e *Events, emit func(session.Event) e
 		segments = []string{"agents", e.Agent, "sessions", e.SessionID, "events"}
 	}
 	header := http.Header{"Last-Event-ID": {strconv.FormatInt(e.After, 10)}, "Accept": {"text/event-stream"}}
-	resp, err := c.send(ctx, http.MethodGet, fmt.Sprintf("%s?follow=%t", path(segments...), e.Follow), nil, header)
+	resp, err := c.send(ctx, http.MethodGet, fmt.Sprintf("%s?follow=%t&live=%t", path(segments...), e.Follow, e.Live), nil, header)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	return c.parse(resp.Body, func(event session.Event) error {
+	begin := func(after int64) { e.After = max(e.After, after) }
+	return c.parse(resp.Body, begin, func(event session.Event) error {
 		if event.ID != 0 && event.ID <= e.After {
 			return nil
 		}
@@ -89,15 +92,25 @@ func (c *Client) read(ctx context.Context, e *Events, emit func(session.Event) e
 	})
 }
 
-// parse reads server-sent events; their data is the event, in one line.
-func (c *Client) parse(stream io.Reader, emit func(session.Event) error) error {
+// parse reads server-sent events; their data is the event, in one line. begin is
+// called with the id of a block without data.
+func (c *Client) parse(stream io.Reader, begin func(after int64), emit func(session.Event) error) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxLine)
+	var id int64
 	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+			id, _ = strconv.ParseInt(text, 10, 64)
+		}
+		if lines.Text() == "" && id != 0 {
+			begin(id)
+			id = 0
+		}
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		if !ok {
 			continue
 		}
+		id = 0
 		var event session.Event
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			return &UnreachableError{Base: c.base, Err: fmt.Errorf("read an event: %w", err)}

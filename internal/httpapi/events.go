@@ -38,6 +38,7 @@ const eventStream = "text/event-stream"
 type Position struct {
 	LastEventID string `header:"Last-Event-ID" doc:"Sent by browsers after a break; it wins over after."`
 	After       int64  `query:"after" minimum:"0" doc:"The id of the last event that the reader has. Absent: from the first."`
+	Live        bool   `query:"live" doc:"Without an id: begin with the last seconds instead of the first event; the first block says after which id."`
 	Follow      bool   `query:"follow" default:"true" doc:"false: end when there is nothing more."`
 }
 
@@ -62,7 +63,7 @@ func (s *server) followSession(ctx context.Context, in *followSessionInput) (*hu
 	if _, err := s.session(ctx, in.AgentID, in.SessionID); err != nil {
 		return nil, err
 	}
-	return s.events(in.AgentID, in.SessionID, in.Position, nil)
+	return s.events(ctx, in.AgentID, in.SessionID, in.Position, nil)
 }
 
 type followAgentInput struct {
@@ -79,24 +80,34 @@ func (s *server) followAgent(ctx context.Context, in *followAgentInput) (*huma.S
 		return nil, fault.New(fault.Forbidden, "forbidden", "only an owner may follow all sessions; follow one of your own")
 	}
 	pending := &approvals.PendingWatch{Queryer: s.Pool, AgentID: in.AgentID}
-	return s.events(in.AgentID, "", in.Position, pending.Next)
+	return s.events(ctx, in.AgentID, "", in.Position, pending.Next)
 }
 
-func (s *server) events(agentID, sessionID string, p Position, beside func(context.Context) ([]session.Event, error)) (*huma.StreamResponse, error) {
+func (s *server) events(ctx context.Context, agentID, sessionID string, p Position, beside func(context.Context) ([]session.Event, error)) (*huma.StreamResponse, error) {
 	last, err := p.last()
 	if err != nil {
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		r, w := humago.Unwrap(ctx)
+	live := p.Live && last == 0
+	if live {
+		if last, err = session.Recent(ctx, s.Pool, agentID); err != nil {
+			return nil, err
+		}
+	}
+	return &huma.StreamResponse{Body: func(stream huma.Context) {
+		r, w := humago.Unwrap(stream)
 		out := s.newEventWriter(w, callerOf(r.Context()))
-		stream := &session.Stream{
+		events := &session.Stream{
 			Pool: s.Pool, Hub: s.Hub, AgentID: agentID, SessionID: sessionID, After: last,
 			Once: !p.Follow, Beside: beside, IdleEvery: s.Heartbeat, Idle: out.heartbeat,
 		}
 		// Whatever ends the stream, the reader comes back with the last id it has.
-		if out.begin() == nil {
-			_ = s.whileServing(r.Context(), func(ctx context.Context) error { return stream.Run(ctx, out.event) })
+		begin := out.begin
+		if live {
+			begin = func() error { return out.beginAfter(last) }
+		}
+		if begin() == nil {
+			_ = s.whileServing(r.Context(), func(ctx context.Context) error { return events.Run(ctx, out.event) })
 		}
 	}}, nil
 }

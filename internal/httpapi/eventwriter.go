@@ -31,13 +31,21 @@ func (s *server) newEventWriter(w http.ResponseWriter, c caller) *eventWriter {
 }
 
 // begin tells the reader at once that it is connected.
-func (e *eventWriter) begin() error {
+func (e *eventWriter) begin() error { return e.open("retry: 1000\n\n") }
+
+// beginAfter also tells where the stream begins, so that a reader to whom
+// nothing came yet resumes from there.
+func (e *eventWriter) beginAfter(id int64) error {
+	return e.open(fmt.Sprintf("retry: 1000\nid: %d\n\n", id))
+}
+
+func (e *eventWriter) open(text string) error {
 	header := e.w.Header()
 	header.Set("Content-Type", eventStream)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	e.w.WriteHeader(http.StatusOK)
-	return e.write("retry: 1000\n\n")
+	return e.write(text)
 }
 
 func (e *eventWriter) event(event session.Event) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"holm/internal/db"
 	"holm/internal/wake"
 )
 
@@ -40,6 +41,20 @@ type Stream struct {
 	// ends the stream.
 	Idle      func() error
 	IdleEvery time.Duration
+}
+
+// Recent is the id after which a reader begins who wants what comes now: that of
+// the last event which is so old that none before it can appear any more.
+func Recent(ctx context.Context, q db.Queryer, agentID string) (id int64, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT COALESCE(max(id), 0)
+		FROM session_events
+		WHERE agent_id = $1
+		  AND created_at < clock_timestamp() - make_interval(secs => $2)`, agentID, patience.Seconds()).Scan(&id)
+	if err != nil {
+		return 0, fmt.Errorf("find recent events: %w", err)
+	}
+	return id, nil
 }
 
 // Keys are what is published when events of a session or of an agent were
