@@ -23,6 +23,9 @@ import (
 // Call is a call that a rule wants approved. The caller has made sure of the
 // principal; nothing here comes from the requester but the arguments.
 type Call struct {
+	// Outside tells that the caller runs the call itself. An answer to such a
+	// question is none to the same call made through Holm.
+	Outside       bool
 	Session       session.Session
 	RequesterName string
 	ResourceType  string
@@ -64,8 +67,12 @@ func (c Call) Digest() string { return c.digestOf(c.Session.RequesterID) }
 
 // digestOf is the digest of the same call by another requester.
 func (c Call) digestOf(requesterID string) string {
+	kind := "holm call v1"
+	if c.Outside {
+		kind = "holm outside call v1"
+	}
 	head, err := json.Marshal([]any{
-		"holm call v1", c.Session.AgentID, requesterID,
+		kind, c.Session.AgentID, requesterID,
 		c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version,
 	})
 	if err != nil {
@@ -192,6 +199,8 @@ func (r Request) answers(now time.Time) bool {
 	switch {
 	case r.ClaimedAt == nil:
 		return true
+	case r.Outside():
+		return false
 	case r.FinishedAt == nil:
 		return true
 	case *r.Outcome == Unknown:

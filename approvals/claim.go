@@ -38,6 +38,11 @@ const grantStands = `(
 // when somebody else has it, when its time has passed or it was revoked. After
 // a claim the call is sent at most once, by the claiming process alone.
 func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bool, err error) {
+	return s.claim(ctx, requestID, s.Hub.Process())
+}
+
+// claim is for whoever executes: a process of Holm, or outsider.
+func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Request, ok bool, err error) {
 	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		r, ok, err = collect(tx.Query(ctx, `
 			WITH used AS (
@@ -58,7 +63,7 @@ func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bo
 			WHERE r.id = used.request_id
 			  AND r.status = 'approved'
 			  AND r.claimed_at IS NULL
-			RETURNING `+columns, requestID, s.Hub.Process()))
+			RETURNING `+columns, requestID, by))
 		if err != nil {
 			return err
 		}
@@ -115,7 +120,7 @@ func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome,
 		if err != nil || !moved {
 			return err
 		}
-		return s.executed(ctx, tx, r)
+		return s.executed(ctx, tx, r, "")
 	})
 	if err != nil {
 		return fmt.Errorf("finish: %w", err)
@@ -127,11 +132,17 @@ func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome,
 	return nil
 }
 
-func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalExecuted, map[string]any{
+// executed writes what follows from the end of an execution; message, if any, is
+// what its caller says of it.
+func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message string) error {
+	event := map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType,
 		"resourceKey": r.ResourceKey, "outcome": *r.Outcome,
-	})
+	}
+	if message != "" {
+		event["message"] = message
+	}
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalExecuted, event)
 	if err != nil {
 		return err
 	}
@@ -172,7 +183,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			          WHERE same.agent_id = $1
 			            AND same.requester_id = ANY($2)
 			            AND same.args_digest = ANY($6)
-			            AND same.claimed_at IS NOT NULL
+			            AND same.claimed_by <> $8
 			            AND (same.finished_at IS NULL OR same.outcome = 'outcome_unknown' AND same.told_at IS NULL)
 			      )
 			      AND `+grantStands+`
@@ -182,7 +193,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			  AND revoked_at IS NULL -- once more: it may have been revoked while this waited for the row
 			RETURNING request_id`,
 			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.Rule.ID, who.digests,
-			c.Rule.Version).Scan(&requestID)
+			c.Rule.Version, outsider).Scan(&requestID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -203,6 +214,10 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 // did not take it: the approval stands as before. A claim of another process,
 // and one that has ended or was given back, stays as it is.
 func (s *Service) Release(ctx context.Context, requestID string) error {
+	return s.release(ctx, requestID, s.Hub.Process())
+}
+
+func (s *Service) release(ctx context.Context, requestID string, by int64) error {
 	var r Request
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		given, moved, err := collect(tx.Query(ctx, `
@@ -226,7 +241,7 @@ func (s *Service) Release(ctx context.Context, requestID string) error {
 			WHERE r.id = restored.request_id
 			  AND r.claimed_by = $2
 			  AND r.finished_at IS NULL
-			RETURNING `+columns, requestID, s.Hub.Process()))
+			RETURNING `+columns, requestID, by))
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,8 @@ func (s *Service) endOrphanedClaims(ctx context.Context) error {
 		FROM approval_requests
 		WHERE claimed_at IS NOT NULL
 		  AND finished_at IS NULL
-		LIMIT 1000`)
+		  AND (claimed_by <> $1 OR claimed_at < clock_timestamp() - $2::interval)
+		LIMIT 1000`, outsider, ReportPatience)
 	if err != nil {
 		return fmt.Errorf("find running calls: %w", err)
 	}
@@ -76,6 +77,16 @@ func (s *Service) endOrphanedClaims(ctx context.Context) error {
 	return failed
 }
 
+// lost tells whether nobody is there any more who would tell the end of r's
+// call.
+func (s *Service) lost(ctx context.Context, tx pgx.Tx, r Request) (bool, error) {
+	if r.Outside() {
+		return time.Since(*r.ClaimedAt) > ReportPatience, nil
+	}
+	alive, err := wake.Alive(ctx, tx, *r.ClaimedBy)
+	return err == nil && s.deaths.seen(*r.ClaimedBy, alive, time.Now()), err
+}
+
 // endIfOrphaned gives the request as it is after the look.
 func (s *Service) endIfOrphaned(ctx context.Context, id string) (r Request, err error) {
 	moved := false
@@ -83,8 +94,8 @@ func (s *Service) endIfOrphaned(ctx context.Context, id string) (r Request, err 
 		if r, err = Lookup(ctx, tx, id); err != nil || !r.Executing() || *r.ClaimedBy == s.Hub.Process() {
 			return err
 		}
-		alive, err := wake.Alive(ctx, tx, *r.ClaimedBy)
-		if err != nil || !s.deaths.seen(*r.ClaimedBy, alive, time.Now()) {
+		lost, err := s.lost(ctx, tx, r)
+		if err != nil || !lost {
 			return err
 		}
 		ended, ok, err := collect(tx.Query(ctx, `
@@ -100,7 +111,7 @@ func (s *Service) endIfOrphaned(ctx context.Context, id string) (r Request, err 
 			return err
 		}
 		r, moved = ended, true
-		return s.executed(ctx, tx, r)
+		return s.executed(ctx, tx, r, "")
 	})
 	if err != nil {
 		return Request{}, err

@@ -18,7 +18,9 @@ import (
 // toolCall is one call of a tool by a proven caller.
 type toolCall struct {
 	// id ties the records of the call together.
-	id      string
+	id string
+	// outside tells that the caller runs the call itself.
+	outside bool
 	caller  identity.Caller
 	session session.Session
 	// reprove checks the caller's key again before anything runs late.
@@ -105,9 +107,13 @@ func (g *Gateway) record(ctx context.Context, c *toolCall, j *judgement) <-chan 
 
 // about says in a record which call it is of, and under which policy.
 func (c *toolCall) about(j *judgement) map[string]any {
+	resourceType, key := j.resource()
 	data := map[string]any{
-		"callId": c.id, "sessionId": c.session.ID, "server": j.entry.Server, "tool": j.entry.Tool, "resourceKey": j.entry.Key,
-		"policyVersion": j.snapshot.policyVersion,
+		"callId": c.id, "sessionId": c.session.ID, "server": j.entry.Server, "tool": j.entry.Tool,
+		"resourceType": resourceType, "resourceKey": key, "policyVersion": j.snapshot.policyVersion,
+	}
+	if c.outside {
+		data["via"] = "enforce"
 	}
 	if rule := j.verdict.Rule; rule != nil {
 		data["ruleId"], data["ruleVersion"] = rule.ID, rule.Version

@@ -16,8 +16,19 @@ import (
 type judgement struct {
 	entry    *entry
 	snapshot *snapshot
-	request  policy.Request
-	verdict  policy.Result
+	// resourceType and resourceKey are what a person is asked about; empty is the
+	// tool.
+	resourceType, resourceKey string
+	request                   policy.Request
+	verdict                   policy.Result
+}
+
+// resource is what a person is asked about.
+func (j *judgement) resource() (resourceType, key string) {
+	if j.resourceType == "" {
+		return policy.TypeTool, j.entry.Key
+	}
+	return j.resourceType, j.resourceKey
 }
 
 // judge decides a call as policy is now.
@@ -69,8 +80,9 @@ func ruleName(rule policy.Row) string {
 // question is the request for approval that stands for every rule that wants
 // the call approved: an answer to one of them must not pass for another's.
 func (j *judgement) question(c *toolCall, requester string) approvals.Call {
+	resourceType, key := j.resource()
 	ask := approvals.Call{
-		Session: c.session, RequesterName: requester, ResourceType: policy.TypeTool, ResourceKey: j.entry.Key,
+		Session: c.session, RequesterName: requester, ResourceType: resourceType, ResourceKey: key, Outside: c.outside,
 		Args: j.request.Args, Rule: j.askingRule(),
 	}
 	var ids, words []string
@@ -81,6 +93,10 @@ func (j *judgement) question(c *toolCall, requester string) approvals.Call {
 		ids = append(ids, reason.RowID)
 		words = append(words, fmt.Sprintf("%s %s requires approval", reason.ResourceType, reason.ResourceKey))
 		ask.Opens = append(ask.Opens, j.openings(reason)...)
+	}
+	if len(ids) == 0 && resourceType != policy.TypeTool {
+		// The agent's default asked, which is about the tool alone.
+		ask.Opens = []approvals.Opening{{ResourceType: policy.TypeTool, ResourceKey: j.entry.Key}}
 	}
 	if len(ids) > 1 {
 		slices.Sort(ids)

@@ -25,6 +25,9 @@ const (
 	exitDenied   = 4  // denied by policy
 	exitPending  = 5  // waits for an approval
 	exitSetup    = 78 // a setting cannot be used
+
+	exitNotRunnable = 126 // of holm guard: the command cannot be started
+	exitNoProgram   = 127 // of holm guard: there is no such command
 )
 
 // exitOf are the exit codes of refusals with a code of their own.
@@ -32,7 +35,20 @@ var exitOf = map[string]int{
 	"not_found":         exitNotFound,
 	"access_denied":     exitDenied,
 	"approval_required": exitPending,
+
+	"approval_rejected":  exitDenied,
+	"approval_expired":   exitDenied,
+	"approval_cancelled": exitDenied,
 }
+
+// exitError ends with the exit code of a command that was run, or says why it was
+// not; an empty message says nothing, since the command has spoken.
+type exitError struct {
+	code    int
+	message string
+}
+
+func (e *exitError) Error() string { return e.message }
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ message string }
@@ -76,17 +92,23 @@ func report(w io.Writer, err error) int {
 		setting *settings.Error
 		problem *client.Problem
 		lost    *client.UnreachableError
+		ran     *exitError
 	)
+	if errors.As(err, &ran) && ran.message == "" {
+		return ran.code
+	}
 	code, hint := exitFailed, ""
 	switch {
 	case errors.As(err, &usage):
 		code = exitUsage
 	case errors.As(err, &setting), errors.Is(err, bot.ErrSetup), errors.Is(err, embedded.ErrNoBinaries):
 		code = exitSetup
+	case ran != nil:
+		code = ran.code
 	case errors.As(err, &problem):
 		code = max(code, exitOf[problem.Code])
 		if problem.Status == http.StatusUnauthorized {
-			hint = "; is HOLM_ADMIN_TOKEN that of this server?"
+			hint = "; is HOLM_ADMIN_TOKEN, or the agent's key, that of this server?"
 		}
 	case errors.As(err, &lost):
 		hint = "; is holm serve running there?"

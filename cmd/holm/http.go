@@ -12,6 +12,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"holm/gateway"
 	"holm/internal/httpapi"
 )
 
@@ -21,7 +22,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
+		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
 	})
 	if err != nil {
 		return nil, err
@@ -77,6 +78,14 @@ func (a *app) databaseAnswers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return a.pool.Ping(ctx)
+}
+
+// enforceAt puts the API's questions to the gate.
+func enforceAt(g *gateway.Gateway) func(context.Context, httpapi.Enforcement) (httpapi.Enforced, error) {
+	return func(ctx context.Context, e httpapi.Enforcement) (httpapi.Enforced, error) {
+		done, err := g.Enforce(ctx, gateway.Enforcement(e))
+		return httpapi.Enforced(done), err
+	}
 }
 
 // links, serverStatus and channelHealth give the API what other parts know, in

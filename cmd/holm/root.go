@@ -42,7 +42,7 @@ func newRoot() *cobra.Command {
 		c.newAddCommand(), c.newModifyCommand(), c.newRemoveCommand(), c.newRotateCommand(), c.newListCommand(), c.newShowCommand(),
 		c.newGrantCommand(), c.newRevokeCommand(), c.newPolicyCommand(), c.newExplainCommand(), c.newLintCommand(),
 		c.newApprovalsCommand(), c.newInviteCommand(), c.newUsersCommand(), c.newCirclesCommand(), c.newChannelsCommand(), c.newWebhooksCommand(), c.newEventsCommand(),
-		c.newLogCommand(), c.newAuditCommand(),
+		c.newLogCommand(), c.newAuditCommand(), c.newGuardCommand(), c.newHookCommand(),
 		c.newImportCommand(), c.newVersionCommand(),
 	)
 	return root

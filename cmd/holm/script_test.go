@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"holm/approvals"
+	"holm/gateway"
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/db/dbtest"
@@ -57,7 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": exitsWith, "field": setFromField, "ask": askFor, "person": makePerson, "stop": stopServer,
-			"chain": chainRecords, "sql": runSQL,
+			"chain": chainRecords, "sql": runSQL, "await": awaitRequest,
 		},
 	})
 }
@@ -88,10 +91,14 @@ func startScripted(t *testing.T) (*scripted, error) {
 	}
 	rules := rulestore.New(pool, hub, log)
 	service := approvals.New(approvals.Config{Pool: pool, Hub: hub, Rules: rules, Jobs: jobs, Log: log})
+	keyring, store := identity.NewKeyring(pool), &servers.Store{Pool: pool, Hub: hub, Secret: keeper}
+	gate, err := gateway.New(gateway.Config{Pool: pool, Hub: hub, Rules: rules, Approvals: service, Keyring: keyring, Servers: store, Log: log})
+	if err != nil {
+		return nil, err
+	}
 	handler, err := httpapi.New(httpapi.Config{
-		Pool: pool, Hub: hub, Approvals: service, Rules: rules, Keyring: identity.NewKeyring(pool),
-		Servers:    &servers.Store{Pool: pool, Hub: hub, Secret: keeper},
-		AdminToken: scriptedToken, Log: log,
+		Pool: pool, Hub: hub, Approvals: service, Rules: rules, Keyring: keyring, Servers: store,
+		AdminToken: scriptedToken, Log: log, Enforce: enforceAt(gate),
 		Tools: func(context.Context) (all []policy.ToolInfo) {
 			for _, name := range []string{"policy_list", "policy_set", "exec"} {
 				all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: name}})
@@ -114,8 +121,13 @@ func startScripted(t *testing.T) (*scripted, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	for _, run := range []func(context.Context) error{hub.Run, rules.Run, gate.Run} {
+		parts.Go(func() { _ = run(ctx) })
+	}
 	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { server.Close(); stop(); parts.Wait() })
 	return &scripted{url: server.URL, close: server.Close, pool: pool, approvals: service}, nil
 }
 
@@ -181,6 +193,28 @@ func makePerson(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv("PERSON", user.ID)
 		return identity.Join(ctx, tx, args[0], user.ID, policy.Role(args[3]), "test")
 	}))
+}
+
+// awaitRequest: await AGENT NUMBER waits for a request, and has it approved for
+// one call.
+func awaitRequest(ts *testscript.TestScript, _ bool, args []string) {
+	s, ctx := scriptedOf(ts), context.Background()
+	number, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		r, err := approvals.GetShort(ctx, s.pool, args[0], number)
+		if err == nil {
+			_, err = s.approvals.Decide(ctx, approvals.Decision{
+				AgentID: args[0], RequestID: r.ID, Approve: true, Resolution: policy.Single,
+				Actor: approvals.Actor{Admin: true, Name: "the operator", Via: "test"},
+			})
+			ts.Check(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no request %d: %v", number, err)
+		}
+	}
 }
 
 // chainRecords: chain moves what is recorded into the audit log.

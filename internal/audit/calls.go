@@ -174,21 +174,23 @@ const (
 
 // callData are the members of the records that a line is made of.
 type callData struct {
-	CallID      string `json:"callId"`
-	RequestID   string `json:"requestId"`
-	ShortID     int    `json:"shortId"`
-	SessionID   string `json:"sessionId"`
-	TraceID     string `json:"traceId"`
-	Server      string `json:"server"`
-	Tool        string `json:"tool"`
-	ResourceKey string `json:"resourceKey"`
-	Decision    string `json:"decision"`
-	Step        string `json:"step"`
-	RuleID      string `json:"ruleId"`
-	Outcome     string `json:"outcome"`
-	Error       string `json:"error"`
-	Via         string `json:"via"`
-	MS          *int64 `json:"ms"`
+	CallID    string `json:"callId"`
+	RequestID string `json:"requestId"`
+	ShortID   int    `json:"shortId"`
+	SessionID string `json:"sessionId"`
+	TraceID   string `json:"traceId"`
+	Server    string `json:"server"`
+	Tool      string `json:"tool"`
+	// ResourceType tells files and commands, which are shown instead of the tool.
+	ResourceType string `json:"resourceType"`
+	ResourceKey  string `json:"resourceKey"`
+	Decision     string `json:"decision"`
+	Step         string `json:"step"`
+	RuleID       string `json:"ruleId"`
+	Outcome      string `json:"outcome"`
+	Error        string `json:"error"`
+	Via          string `json:"via"`
+	MS           *int64 `json:"ms"`
 }
 
 // call makes the line of a record; ok is false where another record of the same
@@ -203,7 +205,10 @@ func (e Entry) call() (c Call, kind callKind, ok bool) {
 		RequestID: d.RequestID, ShortID: d.ShortID, SessionID: d.SessionID, TraceID: d.TraceID, MS: d.MS,
 	}
 	c.Server, c.Tool = d.Server, d.Tool
-	if c.Tool == "" {
+	switch {
+	case d.ResourceType == "file" || d.ResourceType == "exec":
+		c.Tool = d.ResourceKey
+	case c.Tool == "":
 		c.Server, c.Tool = splitKey(d.ResourceKey)
 	}
 	switch e.Kind {

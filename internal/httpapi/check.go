@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/servers"
 	"holm/policy"
@@ -26,20 +27,26 @@ func (s *server) registerChecks() {
 
 type checkAccessInput struct {
 	AgentPath
-	Body struct {
-		Principal *struct {
-			UserID  string   `json:"userId,omitempty"`
-			Role    string   `json:"role,omitempty" enum:"owner,user,guest"`
-			Circles []string `json:"circles,omitempty"`
-		} `json:"principal,omitempty" doc:"Absent: the bare agent. A userId alone takes role and circles as they are."`
-		Resource struct {
-			Type  string          `json:"type" enum:"tool,file,exec"`
-			Key   string          `json:"key" example:"mcp__git__log"`
-			Scope json.RawMessage `json:"scope,omitempty" doc:"Sandbox, mode and path of a file; sandbox, command and cwd of a command."`
-		} `json:"resource"`
-		Tool string          `json:"tool,omitempty" doc:"The tool that reaches the file or command; default the built-in one."`
-		Args json.RawMessage `json:"args,omitempty"`
-	}
+	Body Question
+}
+
+// Question is a call that policy is asked about.
+type Question struct {
+	Principal *QuestionPrincipal `json:"principal,omitempty" doc:"Absent: the bare agent, or who asks. A userId alone takes role and circles as they are."`
+	Resource  struct {
+		Type  string          `json:"type" enum:"tool,file,exec,mcp"`
+		Key   string          `json:"key" example:"mcp__git__log" doc:"A tool, path or command; of mcp a server, whose tool is named beside."`
+		Scope json.RawMessage `json:"scope,omitempty" doc:"Sandbox, mode and path of a file; sandbox, command and cwd of a command."`
+	} `json:"resource"`
+	Tool string          `json:"tool,omitempty" doc:"The tool that reaches the file or command, default the built-in one; the tool of an mcp server."`
+	Args json.RawMessage `json:"args,omitempty" doc:"Those of the tool. A file's path and mode, and a command with its cwd, are added where they are absent."`
+}
+
+// QuestionPrincipal is who would make the call.
+type QuestionPrincipal struct {
+	UserID  string   `json:"userId,omitempty"`
+	Role    string   `json:"role,omitempty" enum:"owner,user,guest"`
+	Circles []string `json:"circles,omitempty"`
 }
 
 func (s *server) checkAccess(ctx context.Context, in *checkAccessInput) (*oneOf[policy.Explanation], error) {
@@ -50,37 +57,93 @@ func (s *server) checkAccess(ctx context.Context, in *checkAccessInput) (*oneOf[
 	if err != nil {
 		return nil, err
 	}
-	req, err := s.checkRequest(ctx, in)
+	principal, err := s.checkPrincipal(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	req, err := s.request(ctx, principal, &in.Body)
 	if err != nil {
 		return nil, rulestore.Invalid(err)
 	}
 	return &oneOf[policy.Explanation]{Body: rules.Explain(req)}, nil
 }
 
-// checkRequest puts the call together that is asked about.
-func (s *server) checkRequest(ctx context.Context, in *checkAccessInput) (req policy.Request, err error) {
-	if req.Principal, err = s.checkPrincipal(ctx, in); err != nil {
+// request puts the call together that is asked about.
+func (s *server) request(ctx context.Context, principal policy.Principal, q *Question) (req policy.Request, err error) {
+	req.Principal = principal
+	if req.Args, err = policy.ParseArgs(q.Args); err != nil {
 		return req, err
 	}
-	if req.Args, err = policy.ParseArgs(in.Body.Args); err != nil {
-		return req, err
-	}
-	req.Tool = in.Body.Resource.Key
-	if in.Body.Resource.Type != policy.TypeTool {
-		scope, err := policy.ParseScope(in.Body.Resource.Type, in.Body.Resource.Scope)
-		if err != nil {
-			return req, err
+	switch q.Resource.Type {
+	case policy.TypeTool:
+		req.Tool = q.Resource.Key
+	case policy.TypeMCP:
+		if q.Tool == "" || q.Resource.Key == "" {
+			return req, fault.Invalidf("tool: of an mcp server, name the tool too")
 		}
-		resource, err := policy.ResourceOf(in.Body.Resource.Type, in.Body.Resource.Key, scope).Clean()
-		if err != nil {
-			return req, err
-		}
-		req.Resources = []policy.Resource{resource}
-		if req.Tool = in.Body.Tool; req.Tool == "" {
-			req.Tool = resource.Tool()
-		}
+		// The server need not be one of Holm's: whoever runs the call knows it.
+		req.Tool, req.Server = servers.ResourceKey(q.Resource.Key, q.Tool), q.Resource.Key
+	default:
+		return s.resourceRequest(ctx, req, q)
 	}
 	return req, s.reach(ctx, &req)
+}
+
+// resourceRequest is request for a file or a command.
+func (s *server) resourceRequest(ctx context.Context, req policy.Request, q *Question) (policy.Request, error) {
+	scope, err := policy.ParseScope(q.Resource.Type, q.Resource.Scope)
+	if err != nil {
+		return req, err
+	}
+	given := policy.ResourceOf(q.Resource.Type, q.Resource.Key, scope)
+	resource, err := given.Clean()
+	if err != nil {
+		return req, err
+	}
+	req.Resources = []policy.Resource{resource}
+	if req.Tool = q.Tool; req.Tool == "" {
+		req.Tool = resource.Tool()
+	}
+	if err := s.reach(ctx, &req); err != nil || req.Server != "" {
+		return req, err
+	}
+	req.Args, err = withResource(req.Args, given, resource)
+	return req, err
+}
+
+// withResource puts what is reached into the arguments, so that rules about
+// arguments, people and digests see it. A command stays as it was given: what is
+// one text to rules may be another to a shell.
+func withResource(args policy.Args, given, clean policy.Resource) (policy.Args, error) {
+	members := map[string]json.RawMessage{}
+	if raw := args.Raw(); len(raw) > 0 {
+		if err := json.Unmarshal(raw, &members); err != nil {
+			return args, fault.Invalidf("args: want an object")
+		}
+	}
+	own := map[string]string{"command": given.Command, "cwd": clean.CWD, "path": clean.Path, "mode": clean.Mode}
+	if clean.Sandbox != policy.DefaultSandbox {
+		own["sandbox"] = clean.Sandbox
+	}
+	for name, value := range own {
+		if value == "" {
+			continue
+		}
+		var said string
+		if raw, ok := members[name]; ok && (json.Unmarshal(raw, &said) != nil || said != value) {
+			return args, fault.Invalidf("args: %s is another than that of the resource", name)
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return args, err
+		}
+		members[name] = text
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return args, err
+	}
+	return policy.ParseArgs(raw)
 }
 
 // reach finds the server of the tool, and the files and commands its maps see

@@ -23,6 +23,8 @@ type caller struct {
 	// requester is the caller as somebody who asked for approvals; empty for the
 	// operator and for a person whom nobody knows.
 	requester string
+	// key is what an access key stands for; nil for other credentials.
+	key *identity.Caller
 	// person is whom a channel token speaks for; zero for other credentials.
 	person identity.Address
 	// channel is the namespace of a channel token; empty for other credentials.
@@ -97,7 +99,7 @@ func (s *server) identify(r *http.Request) (caller, error) {
 	if err != nil {
 		return caller{}, err
 	}
-	return caller{agentID: key.AgentID, requester: key.RequesterID()}, nil
+	return caller{agentID: key.AgentID, requester: key.RequesterID(), key: &key}, nil
 }
 
 func bearer(r *http.Request) (string, bool) {

@@ -44,6 +44,9 @@ type Config struct {
 	AdminToken string
 	Log        *slog.Logger
 
+	// Enforce puts a call to the gate. Nil: there is none here, and the call is
+	// refused.
+	Enforce func(ctx context.Context, e Enforcement) (Enforced, error)
 	// Links gives, by channel, where a person uses an invitation. Nil: nowhere.
 	Links func(ctx context.Context, token string) map[string]Link
 	// ServerStatus tells how a registered server does; ok is false when this
@@ -150,6 +153,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerChannels()
 	s.registerWebhooks()
 	s.registerAudit()
+	s.registerEnforcement()
 	return mux
 }
 

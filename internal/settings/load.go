@@ -35,7 +35,7 @@ func Load(flags Flags) (Settings, error) {
 
 // secrets may be given as a file, by the same name and _FILE.
 var secrets = []string{
-	"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_DATABASE_URL",
+	"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_DATABASE_URL", "HOLM_AGENT_KEY",
 	"HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN", "HOLM_SLACK_SIGNING_SECRET",
 }
 

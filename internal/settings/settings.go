@@ -40,7 +40,10 @@ type Settings struct {
 	Hold time.Duration `env:"HOLM_HOLD" yaml:"hold"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
-	URL      string   `env:"HOLM_URL" yaml:"url"`
+	URL string `env:"HOLM_URL" yaml:"url"`
+	// AgentKey is the access key that holm guard and holm hook speak with; serve
+	// ignores it.
+	AgentKey string   `env:"HOLM_AGENT_KEY" yaml:"agent_key"`
 	Telegram Telegram `envPrefix:"HOLM_TELEGRAM_" yaml:"telegram"`
 	Slack    Slack    `envPrefix:"HOLM_SLACK_" yaml:"slack"`
 }

@@ -1,0 +1,116 @@
+package approvals_test
+
+import (
+	"testing"
+
+	"holm/approvals"
+	"holm/internal/fault"
+	"holm/policy"
+)
+
+func outside(c *approvals.Call) { c.Outside = true }
+
+// claimedOutside is an approved question whose caller was let through.
+func (w *world) claimedOutside(resolution policy.Resolution) approvals.Request {
+	w.t.Helper()
+	r := w.approve(w.ask(w.call(`{"a":1}`, outside)), resolution)
+	claimed, ok, err := w.svc.ClaimOutside(ctx, r.ID)
+	w.ok(err)
+	if !ok || !claimed.Outside() {
+		w.t.Fatalf("not claimed: %+v", claimed)
+	}
+	return claimed
+}
+
+// An approval for one call lets one caller through; whoever asks again, also the
+// same caller whose answer was lost, asks a person.
+func TestAnOutsideClaimIsTheOneUse(t *testing.T) {
+	w := newWorld(t)
+	claimed := w.claimedOutside(policy.Single)
+	if _, ok, err := w.svc.ClaimOutside(ctx, claimed.ID); ok || err != nil {
+		t.Errorf("claimed twice, error %v", err)
+	}
+	again := w.ask(w.call(`{"a":1}`, outside))
+	if again.ID == claimed.ID || again.Status != approvals.Pending {
+		t.Errorf("the same call is answered by request %d, %s", again.ShortID, again.Status)
+	}
+}
+
+func TestAnswersInsideAndOutsideAreApart(t *testing.T) {
+	w := newWorld(t)
+	in, out := w.ask(w.call(`{"a":1}`)), w.ask(w.call(`{"a":1}`, outside))
+	if in.ID == out.ID || in.ArgsDigest == out.ArgsDigest {
+		t.Error("one question for a call through Holm and for one outside")
+	}
+}
+
+func TestAClaimIsGivenBackUntold(t *testing.T) {
+	w := newWorld(t)
+	claimed := w.claimedOutside(policy.Single)
+	w.ok(w.svc.ReleaseOutside(ctx, claimed.ID))
+	if _, ok, err := w.svc.ClaimOutside(ctx, claimed.ID); !ok || err != nil {
+		t.Errorf("not claimed again, error %v", err)
+	}
+}
+
+func TestAnOutcomeIsReportedOnce(t *testing.T) {
+	w := newWorld(t)
+	pending := w.ask(w.call(`{"b":1}`, outside))
+	_, err := w.svc.Report(ctx, pending.ID, approvals.Succeeded, "")
+	refused(t, err, fault.Conflict, "not_claimed")
+	claimed := w.claimedOutside(policy.Single)
+	_, err = w.svc.Report(ctx, claimed.ID, approvals.Unknown, "")
+	refused(t, err, fault.Invalid, "invalid")
+	for range 2 {
+		r, err := w.svc.Report(ctx, claimed.ID, approvals.Failed, "exit code 3")
+		if err != nil || *r.Outcome != approvals.Failed || r.FinishedAt == nil {
+			t.Errorf("reported: %+v, error %v", r.Outcome, err)
+		}
+	}
+	_, err = w.svc.Report(ctx, claimed.ID, approvals.Succeeded, "")
+	refused(t, err, fault.Conflict, "already_reported")
+	if n := w.count(`SELECT count(*) FROM session_events WHERE type = 'approval_executed' AND payload ->> 'message' = 'exit code 3'`); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	inside := w.approve(w.ask(w.call(`{"c":1}`)), policy.Single)
+	if !w.claims(inside) {
+		t.Fatal("not claimed")
+	}
+	_, err = w.svc.Report(ctx, inside.ID, approvals.Succeeded, "")
+	refused(t, err, fault.Conflict, "not_claimed")
+}
+
+// Nobody here runs the call, so no process that ends takes it along; what is not
+// reported for long is shown as unknown until it is.
+func TestAnUnreportedOutcomeBecomesUnknown(t *testing.T) {
+	w := newWorld(t)
+	claimed := w.claimedOutside(policy.Single)
+	reconcile := &approvals.ReconcileWorker{Service: w.svc}
+	w.ok(reconcile.Work(ctx, nil))
+	if r := w.get(claimed.ID); r.FinishedAt != nil {
+		t.Fatalf("ended as %s before its time", *r.Outcome)
+	}
+	w.exec(`UPDATE approval_requests SET claimed_at = claimed_at - interval '61 minutes' WHERE id = $1`, claimed.ID)
+	w.ok(reconcile.Work(ctx, nil))
+	if r := w.get(claimed.ID); r.Outcome == nil || *r.Outcome != approvals.Unknown {
+		t.Fatalf("outcome %v, want unknown", r.Outcome)
+	}
+	if r, err := w.svc.Report(ctx, claimed.ID, approvals.Succeeded, ""); err != nil || *r.Outcome != approvals.Succeeded {
+		t.Errorf("a late report: %v, error %v", r.Outcome, err)
+	}
+}
+
+// A window lets the same call through while an earlier one of it still runs
+// outside: it is no retry that could be given the result.
+func TestAWindowDoesNotWaitForReports(t *testing.T) {
+	w := newWorld(t)
+	claimed := w.claimedOutside(policy.Once)
+	for range 2 {
+		if id, ok := w.uses(w.call(`{"a":1}`, outside)); !ok || id != claimed.ID {
+			t.Errorf("let through: %v, by %q", ok, id)
+		}
+	}
+	if n := w.count(`SELECT uses FROM approval_grants WHERE request_id = $1`, claimed.ID); n != 3 {
+		t.Errorf("%d uses counted, want 3", n)
+	}
+}
