@@ -94,6 +94,8 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &updateWorker{bot: b})
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
+	river.AddWorker(workers, &linkNewsWorker{bot: b})
+	river.AddWorker(workers, &linkQuestionWorker{bot: b})
 	river.AddWorker(workers, &homeWorker{bot: b})
 	river.AddWorker(workers, &callWorker{bot: b})
 }

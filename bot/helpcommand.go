@@ -29,11 +29,6 @@ func (b *Bot) whoami(_ context.Context, l line) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// link is reached without a token alone.
-func (b *Bot) link(context.Context, line) (string, error) {
-	return "Send: link TOKEN, with the token of an invitation.", nil
-}
-
 func (b *Bot) help(_ context.Context, l line) (string, error) {
 	if len(l.words) == 0 {
 		return b.overview(l.who), nil

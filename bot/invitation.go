@@ -20,7 +20,12 @@ func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (s
 		return "A token works only here, in your own chat with me. Others may have read that one: ask for a new one.", nil
 	}
 	var m identity.Membership
+	var asked bool
 	err := identity.Try(ctx, b.Pool, who.Address, func() error {
+		if err := b.presentLink(ctx, who, token); !fault.Is(err, "link_invalid") {
+			asked = err == nil
+			return err
+		}
 		return db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
 			if m, err = identity.Redeem(ctx, tx, token, who.Address, who.name); err != nil {
 				return err
@@ -36,6 +41,9 @@ func (b *Bot) redeem(ctx context.Context, ev Event, who person, token string) (s
 	}
 	if err != nil {
 		return "", fmt.Errorf("redeem invitation: %w", err)
+	}
+	if asked {
+		return "", nil // the question comes as a message of its own
 	}
 	b.Hub.Publish(audit.QueuedKey)
 	return greeting(m), nil

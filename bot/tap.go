@@ -7,6 +7,7 @@ import (
 	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/linking"
 	"holm/policy"
 )
 
@@ -30,6 +31,9 @@ func (b *Bot) handleTap(ctx context.Context, ch Channel, ev Event, last bool) er
 
 // tap gives what the person is told; its errors are internal ones alone.
 func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
+	if linking.IsButton(ev.Token) {
+		return b.tapLink(ctx, ch, ev)
+	}
 	btn, err := approvals.FindButton(ctx, b.Pool, b.Keeper, ev.Token)
 	if isKnown(err, fault.NotFound) {
 		return "This button is not one of ours, or its request is gone. Nothing was changed.", nil

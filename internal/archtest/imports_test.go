@@ -65,6 +65,7 @@ var rules = []struct {
 	{"migrations", nil},
 	{"internal/httpapi", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/client", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
+	{"internal/linking", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/db", []string{"migrations", "internal/db/"}},
 	{"internal/", []string{"policy", "migrations", "internal/"}},
 	{"cmd/holm", []string{"approvals", "bot", "channels", "channels/", "gateway", "gateway/builtin", "policy", "policy/rulestore", "internal/"}},
