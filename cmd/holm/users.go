@@ -15,6 +15,17 @@ import (
 func (c *cli) newUsersCommand() *cobra.Command {
 	cmd := group("users", "See and change the people of an agent",
 		c.newUsersListCommand(),
+		c.newUsersShowCommand(),
+		c.newUsersMergeCommand(),
+		c.newUsersUndoCommand(),
+		c.newPeopleChange("link USER IDENTITY", "Let whoever has an identity, such as telegram:123456, be this user", "%[2]s is %[1]s now.",
+			func(ctx context.Context, holm *client.Client, a []string) error {
+				return holm.AddIdentity(ctx, a[0], a[1])
+			}),
+		c.newForcedChange("unlink USER IDENTITY", "Take an identity from a user", "%[2]s is nobody's now.",
+			func(ctx context.Context, holm *client.Client, a []string, force bool) error {
+				return holm.RemoveIdentity(ctx, a[0], a[1], force)
+			}),
 		c.newForcedChange("role AGENT USER ROLE", "Change somebody's role: owner, user or guest", "%[2]s is %[3]s of agent %[1]s now.",
 			func(ctx context.Context, holm *client.Client, a []string, force bool) error {
 				return holm.SetRole(ctx, a[0], a[1], a[2], force)

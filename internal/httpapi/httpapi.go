@@ -140,6 +140,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerAgents()
 	s.registerKeys()
 	s.registerMembers()
+	s.registerUsers()
 	s.registerCircles()
 	s.registerPolicies()
 	s.registerChecks()
