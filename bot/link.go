@@ -49,9 +49,9 @@ func (b *Bot) answerLink(ctx context.Context, l line, verb, rest string) (reply 
 		return "", false, err
 	}
 	done := func() {}
-	reply, err = b.once(ctx, l, func(tx pgx.Tx) (text string, err error) {
-		text, done, err = b.answer(ctx, tx, linking.Answer{DialogID: dialog, UserID: l.who.user.ID, Yes: yes, Final: final})
-		return text, err
+	reply, err = b.once(ctx, l, func(tx pgx.Tx) (e effect, err error) {
+		e.reply, done, err = b.answer(ctx, tx, linking.Answer{DialogID: dialog, UserID: l.who.user.ID, Yes: yes, Final: final})
+		return e, err
 	})
 	if f, isFault := fault.As(err); isFault && told[f.Kind] {
 		return sentence(f.Message), true, nil

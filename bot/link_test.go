@@ -33,8 +33,8 @@ func (w *world) presents(who, token string) {
 	w.store(bot.Event{Kind: bot.Text, Identity: who, Name: who, Direct: true, Text: "link " + token})
 }
 
-// hears waits for the last message of that head at somebody.
-func (w *world) hears(who, head string) bot.Card {
+// linkCard waits for the last message of that head at somebody.
+func (w *world) linkCard(who, head string) bot.Card {
 	w.t.Helper()
 	var found bot.Card
 	w.see(head+" at "+who, func() bool {
@@ -82,31 +82,31 @@ func TestAnOwnerLinksAnotherAccount(t *testing.T) {
 	r := w.ask(`{"title":"x"}`)
 	w.presents("phone", w.wantsLink("olga"))
 	for _, who := range []string{"olga", "phone"} {
-		q := w.hears(who, first)
+		q := w.linkCard(who, first)
 		contains(t, fmt.Sprint(q.Facts), "chat:olga", "chat:phone", "Olga", "phone")
 		contains(t, w.tap(who, token(q, "Yes")), "Noted")
 		if who == "olga" && w.merges() != 0 {
 			t.Fatal("linked with one yes")
 		}
 	}
-	q := w.hears("olga", last)
+	q := w.linkCard("olga", last)
 	if w.merges() != 0 || w.role("phone") != "" {
 		t.Fatal("linked before the owner's second yes")
 	}
-	contains(t, w.tap("phone", token(w.hears("phone", first), "Yes")), "asked once more")
+	contains(t, w.tap("phone", token(w.linkCard("phone", first), "Yes")), "asked once more")
 	contains(t, w.tap("phone", token(q, "Yes")), "not one of yours")
 	if w.merges() != 0 {
 		t.Fatal("linked without the owner's second yes")
 	}
 	contains(t, w.tap("olga", token(q, "Yes")), "are linked")
 	contains(t, w.tap("olga", token(q, "Yes")), "are linked") // a platform sends taps twice
-	news := w.hears("phone", "Linked:")
-	w.hears("olga", "Linked:")
+	news := w.linkCard("phone", "Linked:")
+	w.linkCard("olga", "Linked:")
 	w.card("phone", r)
 	contains(t, w.says("phone", "whoami"), "You are owner of agent main")
 	contains(t, w.tap("phone", token(news, "Undo")), "Undone")
-	w.hears("olga", "No longer linked")
-	w.hears("phone", "No longer linked")
+	w.linkCard("olga", "No longer linked")
+	w.linkCard("phone", "No longer linked")
 	contains(t, w.tap("phone", w.token("phone", r, "Approve")), "no owner")
 	contains(t, w.tap("olga", token(news, "Undo")), "not one of yours")
 	if w.role("phone") != "" || w.role("olga") != "owner" {
@@ -119,22 +119,22 @@ func TestLinkingInWords(t *testing.T) {
 	w.member("chat", "una", policy.User, "main")
 	w.member("chat", "gus", policy.Guest, "main")
 	w.presents("gus", w.wantsLink("una"))
-	w.hears("una", first)
-	w.hears("gus", first)
+	w.linkCard("una", first)
+	w.linkCard("gus", first)
 	contains(t, w.says("gus", "yes"), "other side has to say yes")
 	contains(t, w.says("gus", "Yes"), "other side has to say yes") // twice is once
 	if w.merges() != 0 {
 		t.Fatal("linked by one side")
 	}
 	w.store(bot.Event{Kind: bot.Text, Identity: "una", Name: "una", Direct: true, Text: "yes"})
-	w.hears("una", "Linked:")
-	w.hears("gus", "Linked:")
+	w.linkCard("una", "Linked:")
+	w.linkCard("gus", "Linked:")
 	if w.role("gus") != "user" {
 		t.Errorf("gus is %q", w.role("gus"))
 	}
 	contains(t, w.says("una", "yes"), "no command") // nothing is asked any more
 	w.store(bot.Event{Kind: bot.Text, Identity: "gus", Name: "gus", Direct: true, Text: "unlink"})
-	w.hears("una", "No longer linked")
+	w.linkCard("una", "No longer linked")
 	if w.role("gus") != "guest" || w.role("una") != "user" {
 		t.Errorf("gus is %q, una %q", w.role("gus"), w.role("una"))
 	}
@@ -149,12 +149,12 @@ func TestAStolenTokenGainsNothing(t *testing.T) {
 	w.owner("olga")
 	stolen := w.wantsLink("olga")
 	w.presents("mallory", stolen)
-	w.tap("mallory", token(w.hears("mallory", first), "Yes"))
-	q := w.hears("olga", first)
+	w.tap("mallory", token(w.linkCard("mallory", first), "Yes"))
+	q := w.linkCard("olga", first)
 	contains(t, fmt.Sprint(q.Facts), "chat:mallory")
 	contains(t, w.tap("mallory", token(q, "Yes")), "not one of yours") // a forwarded card
 	contains(t, w.tap("olga", token(q, "No")), "stay apart")
-	w.hears("mallory", "The accounts stay apart")
+	w.linkCard("mallory", "The accounts stay apart")
 	contains(t, w.says("olga", "yes"), "no command")
 	contains(t, w.tap("olga", token(q, "Yes")), "over")
 	contains(t, w.says("mallory", "link "+stolen), "not valid")
@@ -176,14 +176,14 @@ func TestTokensOfLinksThatAreWorthNothing(t *testing.T) {
 	contains(t, w.says("una", "link "+fresh), "not valid")
 	again := w.wantsLink("olga")
 	w.presents("una", again)
-	w.hears("una", first)
+	w.linkCard("una", first)
 	contains(t, w.says("mallory", "link "+again), "not valid") // used
 	var stored int
 	if err := w.pool.QueryRow(w.ctx, `SELECT count(*) FROM link_dialogs d WHERE strpos(d::text, $1) > 0`, again).Scan(&stored); err != nil || stored != 0 {
 		t.Errorf("the token is stored, error %v", err)
 	}
 	w.exec(`UPDATE link_dialogs SET expires_at = now() - interval '1 second' WHERE state = 'presented'`)
-	contains(t, w.tap("una", token(w.hears("una", first), "Yes")), "not valid")
+	contains(t, w.tap("una", token(w.linkCard("una", first), "Yes")), "not valid")
 	if w.merges() != 0 {
 		t.Error("something is linked")
 	}
@@ -197,7 +197,7 @@ func TestAnswersAtOnceLinkOnce(t *testing.T) {
 	w.presents("ulf", w.wantsLink("una"))
 	tokens := map[string]string{}
 	for _, who := range []string{"una", "ulf"} {
-		tokens[who] = token(w.hears(who, first), "Yes")
+		tokens[who] = token(w.linkCard(who, first), "Yes")
 	}
 	var wg sync.WaitGroup
 	for range 4 {
@@ -206,8 +206,8 @@ func TestAnswersAtOnceLinkOnce(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	w.hears("una", "Linked:")
-	w.hears("ulf", "Linked:")
+	w.linkCard("una", "Linked:")
+	w.linkCard("ulf", "Linked:")
 	w.see("all taps answered", func() bool { return len(w.chat.answers) == 8 })
 	if n := w.merges(); n != 1 {
 		t.Errorf("%d merges", n)

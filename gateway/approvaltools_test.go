@@ -197,7 +197,9 @@ func TestApprovalToolsSayWhatTheyDo(t *testing.T) {
 	}
 	readOnly := map[string]bool{}
 	for _, tool := range list.Tools {
-		readOnly[tool.Name] = tool.Annotations.ReadOnlyHint
+		if strings.HasPrefix(tool.Name, "approval_") {
+			readOnly[tool.Name] = tool.Annotations.ReadOnlyHint
+		}
 	}
 	want := map[string]bool{"approval_cancel": false, "approval_status": true, "approval_wait": true}
 	if diff := cmp.Diff(want, readOnly); diff != "" {

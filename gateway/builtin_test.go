@@ -61,11 +61,13 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 	owner := r.client(map[string]string{"Authorization": "Bearer " + ownerKey})
 	visitor := r.client(map[string]string{"Authorization": "Bearer " + guestKey})
 
-	want := []string{"approval_cancel", "approval_list", "approval_review", "approval_status", "approval_wait", "circle_add", "circle_delete", "circle_list", "circle_remove", "policy_delete", "policy_list", "policy_set"}
+	want := []string{"approval_cancel", "approval_list", "approval_review", "approval_status", "approval_wait", "circle_add", "circle_delete", "circle_list", "circle_remove",
+		"identity_link_confirm", "identity_link_request", "policy_delete", "policy_list", "policy_set",
+		"user_identity_link", "user_identity_unlink", "user_list", "user_merge", "user_role_set"}
 	if diff := cmp.Diff(want, tools(t, owner)); diff != "" {
 		t.Error(diff)
 	}
-	everybody := []string{"approval_cancel", "approval_status", "approval_wait"}
+	everybody := []string{"approval_cancel", "approval_status", "approval_wait", "identity_link_confirm", "identity_link_request"}
 	if diff := cmp.Diff(everybody, tools(t, visitor)); diff != "" {
 		t.Errorf("a guest sees %s", diff)
 	}

@@ -55,7 +55,7 @@ func TestCatalogueShowsOnlyWhatIsCallable(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 	}
-	if diff := cmp.Diff([]string{"approval_cancel", "approval_status", "approval_wait", "mcp__fix__echo", "mcp__fix__record"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"approval_cancel", "approval_status", "approval_wait", "identity_link_confirm", "identity_link_request", "mcp__fix__echo", "mcp__fix__record"}, names); diff != "" {
 		t.Error(diff)
 	}
 	hidden := call(t.Context(), session, "slow", nil)

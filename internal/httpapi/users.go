@@ -99,24 +99,8 @@ func (s *server) addIdentity(ctx context.Context, in *IdentityPath) (*nothing, e
 		return nil, err
 	}
 	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := identity.AddIdentity(ctx, tx, person.ID, address, adminActor); err != nil {
-			return err
-		}
-		return s.deliverTo(ctx, tx, person)
+		return linking.New(s.Approvals).AddIdentity(ctx, tx, person.ID, address, adminActor)
 	})
-}
-
-// deliverTo sends what waits to a new address of somebody who owns agents.
-func (s *server) deliverTo(ctx context.Context, tx pgx.Tx, person identity.Profile) error {
-	for _, r := range person.Roles {
-		if r.Role != "owner" {
-			continue
-		}
-		if err := s.Approvals.DeliverOpen(ctx, tx, r.AgentID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type removeIdentityInput struct {

@@ -102,7 +102,7 @@ func RemoveIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, fo
 	err = tx.QueryRow(ctx, `
 		SELECT COALESCE(max(i.user_id), ''), max(m.number)
 		FROM user_identities i
-		LEFT JOIN user_merges m ON m.undone_at IS NULL AND (m.source_id = i.user_id OR m.target_id = i.user_id)
+		LEFT JOIN user_merges m ON m.undone_at IS NULL AND m.source_id = i.user_id
 		WHERE i.channel = $1
 		  AND i.channel_user_id = $2
 		  AND i.user_id IN (`+personOf("$3")+`)`, a.Channel, a.Identity, userID).Scan(&holder, &merge)
@@ -113,7 +113,7 @@ func RemoveIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, fo
 	case holder == "":
 		return fault.NotFoundf("user %q is not known as %s", userID, a)
 	case merge != nil:
-		return &fault.Error{Kind: fault.Conflict, Code: "came_by_merge", Data: map[string]any{"merge": *merge},
+		return &fault.Error{Kind: fault.Conflict, Code: cameByMerge, Data: map[string]any{"merge": *merge},
 			Message: fmt.Sprintf("%s belongs to a user who was merged; undo merge %d", a, *merge)}
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM user_identities WHERE channel = $1 AND channel_user_id = $2`, a.Channel, a.Identity); err != nil {
@@ -123,6 +123,19 @@ func RemoveIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, fo
 		return err
 	}
 	return identityChanged(ctx, tx, "identity_unlinked", user.ID, a, actor)
+}
+
+const cameByMerge = "came_by_merge"
+
+// CameByMerge gives the merge that RemoveIdentity says is to be undone.
+func CameByMerge(err error) (number int64, ok bool) {
+	f, _ := fault.As(err)
+	if f == nil || f.Code != cameByMerge {
+		return 0, false
+	}
+	data, _ := f.Data.(map[string]any)
+	number, ok = data["merge"].(int64)
+	return number, ok
 }
 
 // stillAsked refuses to leave an agent of the user without an owner who has an

@@ -215,3 +215,24 @@ func orElse(err, otherwise error) error {
 	}
 	return otherwise
 }
+
+// AddIdentity is identity.AddIdentity; what waits for an owner is sent to the
+// new address, and all addresses are told of it.
+func (s *Service) AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a identity.Address, actor string) error {
+	if err := identity.AddIdentity(ctx, tx, userID, a, actor); err != nil {
+		return err
+	}
+	roles, err := identity.RolesOf(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, r := range roles {
+		if r.Role != policy.Owner {
+			continue
+		}
+		if err := s.approvals.DeliverOpen(ctx, tx, r.AgentID); err != nil {
+			return err
+		}
+	}
+	return s.tell(ctx, tx, fmt.Sprintf("%s is one of your accounts now.", a), 0, userID)
+}

@@ -1,0 +1,161 @@
+package builtin
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/gateway"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/internal/linking"
+)
+
+func userTools(c Config) []gateway.Builtin {
+	user := `"userId":{"type":"string"}`
+	force := `"force":{"type":"boolean","default":false,"description":"also when the agent has no owner left then"}`
+	who := `"channel":{"type":"string","description":"such as telegram"},"identity":{"type":"string","description":"who it is there, such as 123456"}`
+	return []gateway.Builtin{{
+		Name: "user_list", Description: "List the people of this agent with roles and identities.",
+		Schema: schema(`{}`), Run: c.listUsers,
+	}, {
+		Name: "user_role_set", Description: "Change the role of somebody with this agent.",
+		Schema: schema(`{`+user+`,"role":{"type":"string","enum":["owner","user","guest"]},`+force+`}`, "userId", "role"),
+		Run:    c.setUserRole,
+	}, {
+		Name: "user_merge", Description: "Make a user the same person as another, who lives on with what both had. Both are told, and may undo it within a day.",
+		Schema: schema(`{`+user+`,"intoUserId":{"type":"string"}}`, "userId", "intoUserId"), Run: c.mergeUsers,
+	}, {
+		Name: "user_identity_link", Description: "Let whoever has an identity on a channel be this user.",
+		Schema: schema(`{`+user+`,`+who+`}`, "userId", "channel", "identity"), Run: c.linkIdentity,
+	}, {
+		Name: "user_identity_unlink", Description: "Take an identity from a user; one that came by a merge undoes the merge.",
+		Schema: schema(`{`+user+`,`+who+`,`+force+`}`, "userId", "channel", "identity"), Run: c.unlinkIdentity,
+	}}
+}
+
+func (c Config) listUsers(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	if err := read(call, &struct{}{}); err != nil {
+		return nil, err
+	}
+	return c.users(ctx, c.Pool, call)
+}
+
+// users are the people of the agent as they are now.
+func (c Config) users(ctx context.Context, q db.Queryer, call gateway.BuiltinCall) (any, error) {
+	members, err := identity.Members(ctx, q, call.AgentID)
+	if members == nil {
+		members = []identity.Member{}
+	}
+	return map[string]any{"users": members}, err
+}
+
+func (c Config) setUserRole(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	var in struct {
+		UserID string `json:"userId"`
+		Role   string `json:"role"`
+		Force  bool   `json:"force"`
+	}
+	if err := read(call, &in); err != nil {
+		return nil, err
+	}
+	role, err := identity.CheckRole(in.Role)
+	if err != nil {
+		return nil, err
+	}
+	err = c.change(ctx, call, func(tx pgx.Tx) error {
+		return identity.SetRole(ctx, tx, call.AgentID, in.UserID, role, in.Force, call.RequesterID())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.users(ctx, c.Pool, call)
+}
+
+// own refuses people whom the owners of this agent alone may not speak for:
+// strangers to it, and those who have a role with another agent too. Who merges
+// or identifies them could act as them there. That is the operator's to do.
+func (c Config) own(ctx context.Context, call gateway.BuiltinCall, userID string) error {
+	roles, err := identity.RolesOf(ctx, c.Pool, userID)
+	if err != nil {
+		return err
+	}
+	with := map[string]bool{}
+	for _, r := range roles {
+		with[r.AgentID] = true
+	}
+	if !with[call.AgentID] {
+		return fault.NotFoundf("agent %q has no member %q", call.AgentID, userID)
+	}
+	if len(with) > 1 {
+		return fault.New(fault.Forbidden, "other_agents", "user %q is with other agents too; the operator can do this", userID)
+	}
+	return nil
+}
+
+func (c Config) mergeUsers(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	var in struct {
+		UserID     string `json:"userId"`
+		IntoUserID string `json:"intoUserId"`
+	}
+	if err := read(call, &in); err != nil {
+		return nil, err
+	}
+	for _, id := range []string{in.UserID, in.IntoUserID} {
+		if err := c.own(ctx, call, id); err != nil {
+			return nil, err
+		}
+	}
+	merge, err := linking.New(c.Approvals).Merge(ctx, in.UserID, in.IntoUserID, call.RequesterID())
+	return map[string]any{"merge": merge}, err
+}
+
+// identityArgs name an identity of a user.
+type identityArgs struct {
+	UserID   string `json:"userId"`
+	Channel  string `json:"channel"`
+	Identity string `json:"identity"`
+	Force    bool   `json:"force"`
+}
+
+func (c Config) readIdentity(ctx context.Context, call gateway.BuiltinCall) (in identityArgs, a identity.Address, err error) {
+	if err := read(call, &in); err != nil {
+		return in, a, err
+	}
+	if a, err = identity.ParseAddress(in.Channel + ":" + in.Identity); err != nil {
+		return in, a, err
+	}
+	return in, a, c.own(ctx, call, in.UserID)
+}
+
+func (c Config) linkIdentity(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	in, address, err := c.readIdentity(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	err = c.change(ctx, call, func(tx pgx.Tx) error {
+		return linking.New(c.Approvals).AddIdentity(ctx, tx, in.UserID, address, call.RequesterID())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.users(ctx, c.Pool, call)
+}
+
+func (c Config) unlinkIdentity(ctx context.Context, call gateway.BuiltinCall) (any, error) {
+	in, address, err := c.readIdentity(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	err = c.change(ctx, call, func(tx pgx.Tx) error {
+		return identity.RemoveIdentity(ctx, tx, in.UserID, address, in.Force, call.RequesterID())
+	})
+	if merge, ok := identity.CameByMerge(err); ok {
+		_, err = linking.New(c.Approvals).Undo(ctx, merge, call.RequesterID())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.users(ctx, c.Pool, call)
+}

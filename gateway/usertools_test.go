@@ -1,0 +1,131 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+func (r *rig) as(key string) *mcp.ClientSession {
+	return r.client(map[string]string{"Authorization": "Bearer " + key})
+}
+
+// people tells name, role and identities of the agent's people, as a tool does.
+func people(t *testing.T, s *mcp.ClientSession) map[string]string {
+	t.Helper()
+	text, failed := plain(t, s, "user_list", map[string]any{})
+	var got struct{ Users []identity.Member }
+	if err := json.Unmarshal([]byte(text), &got); failed || err != nil {
+		t.Fatalf("%s %v", text, err)
+	}
+	all := map[string]string{}
+	for _, m := range got.Users {
+		all[m.Name] = string(m.Role) + " " + strings.Join(m.Identities, " ")
+	}
+	return all
+}
+
+func TestOwnersManagePeopleByTools(t *testing.T) {
+	r := newRig(t)
+	olga, ownerKey := r.member("olga", policy.Owner)
+	gus, guestKey := r.member("gus", policy.Guest)
+	uma, _ := r.member("uma", policy.User)
+	owner, guest := r.as(ownerKey), r.as(guestKey)
+	does := func(s *mcp.ClientSession, want, tool string, args map[string]any) {
+		t.Helper()
+		if text, _ := plain(t, s, tool, args); !strings.Contains(text, want) {
+			t.Errorf("%s %v: %s, want %q", tool, args, text, want)
+		}
+	}
+	does(guest, "Unknown tool", "user_list", nil)
+	does(owner, `"role":"user"`, "user_role_set", map[string]any{"userId": gus.ID, "role": "user"})
+	does(owner, "no owner left", "user_role_set", map[string]any{"userId": olga.ID, "role": "guest"})
+	does(owner, "want owner, user or guest", "user_role_set", map[string]any{"userId": gus.ID, "role": "boss"})
+	does(owner, "no member", "user_role_set", map[string]any{"userId": "nobody", "role": "user"})
+	does(owner, "telegram:7", "user_identity_link", map[string]any{"userId": gus.ID, "channel": "telegram", "identity": "7"})
+	does(owner, "merge the two", "user_identity_link", map[string]any{"userId": uma.ID, "channel": "telegram", "identity": "7"})
+	does(owner, "want a channel", "user_identity_link", map[string]any{"userId": uma.ID, "channel": "Tele gram", "identity": ""})
+	does(owner, `"sourceId"`, "user_merge", map[string]any{"userId": gus.ID, "intoUserId": uma.ID})
+	if diff := cmp.Diff(map[string]string{"olga": "owner x:olga", "uma": "user telegram:7 x:gus x:uma"}, people(t, owner)); diff != "" {
+		t.Error(diff)
+	}
+	does(owner, "one person already", "user_merge", map[string]any{"userId": gus.ID, "intoUserId": uma.ID})
+	does(owner, `"users"`, "user_identity_unlink", map[string]any{"userId": uma.ID, "channel": "x", "identity": "gus"})
+	does(owner, `"users"`, "user_identity_unlink", map[string]any{"userId": gus.ID, "channel": "telegram", "identity": "7"})
+	does(owner, "not known as", "user_identity_unlink", map[string]any{"userId": gus.ID, "channel": "telegram", "identity": "7"})
+	does(owner, "could be asked", "user_identity_unlink", map[string]any{"userId": olga.ID, "channel": "x", "identity": "olga"})
+	if diff := cmp.Diff(map[string]string{"olga": "owner x:olga", "uma": "user x:uma", "gus": "user x:gus"}, people(t, owner)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The owners of one agent gain nothing with another by saying who is who.
+func TestOwnersSpeakForTheirOwnPeopleAlone(t *testing.T) {
+	r := newRig(t)
+	_, ownerKey := r.member("olga", policy.Owner)
+	gus, _ := r.member("gus", policy.Guest)
+	vip, _ := r.member("vip", policy.User)
+	r.tx(func(tx pgx.Tx) error {
+		if _, err := identity.CreateAgent(context.Background(), tx, "other", "test"); err != nil {
+			return err
+		}
+		return identity.Join(context.Background(), tx, "other", vip.ID, policy.Owner, "test")
+	})
+	owner := r.as(ownerKey)
+	for tool, args := range map[string]map[string]any{
+		"user_merge":           {"userId": gus.ID, "intoUserId": vip.ID},
+		"user_identity_link":   {"userId": vip.ID, "channel": "telegram", "identity": "666"},
+		"user_identity_unlink": {"userId": vip.ID, "channel": "x", "identity": "vip"},
+	} {
+		if text, failed := plain(t, owner, tool, args); !failed || !strings.Contains(text, "other agents too") {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	if text, failed := plain(t, owner, "user_merge", map[string]any{"userId": vip.ID, "intoUserId": gus.ID}); !failed {
+		t.Errorf("the other way round: %s", text)
+	}
+}
+
+// A tool begins a link and presents its token; it answers for nobody.
+func TestToolsOnlyBeginALink(t *testing.T) {
+	r := newRig(t)
+	_, olgaKey := r.member("olga", policy.Owner)
+	_, gusKey := r.member("gus", policy.Guest)
+	text, failed := plain(t, r.as(olgaKey), "identity_link_request", map[string]any{})
+	var asked struct{ Token string }
+	if err := json.Unmarshal([]byte(text), &asked); failed || err != nil || asked.Token == "" {
+		t.Fatalf("%s %v", text, err)
+	}
+	for _, c := range []struct{ who, key, token, want string }{
+		{"olga herself", olgaKey, asked.Token, "your own"},
+		{"a wrong token", gusKey, "x", "not valid"},
+		{"gus", gusKey, asked.Token, `"presented"`},
+		{"gus again", gusKey, asked.Token, `"presented"`},
+		{"olga afterwards", olgaKey, asked.Token, "not valid"},
+	} {
+		if text, _ := plain(t, r.as(c.key), "identity_link_confirm", map[string]any{"token": c.token}); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s, want %q", c.who, text, c.want)
+		}
+	}
+	for _, tool := range []string{"identity_link_request", "identity_link_confirm"} {
+		if text, _ := plain(t, r.client(nil), tool, map[string]any{"token": "x"}); !strings.Contains(text, "acts for no person") && tool == "identity_link_confirm" {
+			t.Errorf("%s with a bare key: %s", tool, text)
+		}
+	}
+	var merges, questions int
+	ctx := context.Background()
+	if err := r.pool.QueryRow(ctx, `SELECT count(*) FROM user_merges`).Scan(&merges); err != nil || merges != 0 {
+		t.Errorf("%d merges, error %v", merges, err)
+	}
+	if err := r.pool.QueryRow(ctx, `SELECT count(*) FROM river.river_job WHERE kind = 'link_question'`).Scan(&questions); err != nil || questions != 2 {
+		t.Errorf("%d people are asked, error %v", questions, err)
+	}
+}
