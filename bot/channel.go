@@ -126,6 +126,10 @@ const (
 	Text EventKind = "text"
 	// Opened is a page that somebody opened; see Home.
 	Opened EventKind = "opened"
+	// Left and Joined are a person who closed their direct chat to the bot, and
+	// opened it again, without a word.
+	Left   EventKind = "left"
+	Joined EventKind = "joined"
 	// Reply is what was written in answer to the Question whose Token it has.
 	Reply EventKind = "reply"
 )

@@ -58,7 +58,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			// The card is out: a shutdown must not lose where.
 			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			if failed := b.undelivered(ctx, d, stateUnreachable, err); failed != nil {
+			if failed := errors.Join(b.undelivered(ctx, d, stateUnreachable, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
 				return failed
 			}
 			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.touchHomes(ctx, tx, d.address()) })
@@ -111,6 +111,13 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 		if err := b.touchRequester(ctx, tx, r.RequesterID, d.address()); err != nil {
 			return err
 		}
+		_, err = tx.Exec(ctx, `
+			DELETE FROM closed_routes
+			WHERE channel = $1
+			  AND identity = $2`, d.Channel, d.Identity)
+		if err != nil {
+			return fmt.Errorf("note open route: %w", err)
+		}
 		if version == r.Version {
 			return nil
 		}
@@ -125,12 +132,22 @@ func (b *Bot) queue(ctx context.Context, tx pgx.Tx, jobs ...river.JobArgs) error
 	}
 	params := make([]river.InsertManyParams, len(jobs))
 	for i, args := range jobs {
-		params[i] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: approvals.CardQueue, MaxAttempts: 100}}
+		params[i] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{
+			Queue: approvals.CardQueue, MaxAttempts: 100, Priority: priorityOf(args),
+		}}
 	}
 	if _, err := b.Jobs.InsertManyTx(ctx, tx, params); err != nil {
 		return fmt.Errorf("queue jobs: %w", err)
 	}
 	return nil
+}
+
+// priorityOf lets cards go before talk when there is more to do than time for.
+func priorityOf(args river.JobArgs) int {
+	if _, talk := args.(noticeArgs); talk {
+		return 3
+	}
+	return 1
 }
 
 // undelivered notes the state of a card that could not be brought to its

@@ -147,7 +147,12 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 	if err := identity.LearnName(ctx, b.Pool, identity.Address{Channel: namespace, Identity: ev.Identity}, ev.Name); err != nil {
 		return err
 	}
+	if err := b.noteRoute(ctx, namespace, ev); err != nil {
+		return err
+	}
 	switch ev.Kind {
+	case Left, Joined:
+		return nil
 	case Tap:
 		return b.handleTap(ctx, ch, ev, last)
 	case Opened:

@@ -19,7 +19,17 @@ CREATE TABLE reason_prompts (
 );
 CREATE INDEX reason_prompts_delivery ON reason_prompts (delivery_id);
 
+-- closed_routes: people whom a platform lets us not write to (bot).
+CREATE TABLE closed_routes (
+    channel   text NOT NULL,
+    identity  text NOT NULL,
+    reason    text NOT NULL,
+    closed_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (channel, identity)
+);
+
 -- +goose Down
+DROP TABLE closed_routes;
 DROP TABLE reason_prompts;
 DROP INDEX approval_requests_held;
 ALTER TABLE approval_requests DROP COLUMN hold;

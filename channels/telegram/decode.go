@@ -18,6 +18,15 @@ type (
 		ID       int64     `json:"update_id"`
 		Message  *message  `json:"message"`
 		Callback *callback `json:"callback_query"`
+		Standing *standing `json:"my_chat_member"`
+	}
+	// standing is a change of what the bot may do in a chat.
+	standing struct {
+		Chat chat  `json:"chat"`
+		From *user `json:"from"`
+		New  struct {
+			Status string `json:"status"`
+		} `json:"new_chat_member"`
 	}
 	message struct {
 		ID      int64           `json:"message_id"`
@@ -69,6 +78,8 @@ func (c *Channel) Decode(payload json.RawMessage) (bot.Event, bool, error) {
 		return decodeTap(u.Callback)
 	case u.Message != nil:
 		return c.decodeText(u.Message)
+	case u.Standing != nil:
+		return decodeStanding(u.Standing)
 	}
 	return bot.Event{}, false, nil
 }
@@ -87,6 +98,18 @@ func decodeTap(q *callback) (bot.Event, bool, error) {
 		ev.Message, ev.Direct = refOf(m.Chat.ID, m.ID), m.Chat.isDirect(q.From)
 	}
 	return ev, true, nil
+}
+
+// decodeStanding tells of a person who blocked the bot or took that back. What
+// the bot may do in groups concerns nobody: it writes to people alone.
+func decodeStanding(s *standing) (bot.Event, bool, error) {
+	if !s.From.isPerson() || !s.Chat.isDirect(s.From) {
+		return bot.Event{}, false, nil
+	}
+	kind, ok := map[string]bot.EventKind{"kicked": bot.Left, "member": bot.Joined}[s.New.Status]
+	ev := s.From.event(kind)
+	ev.Direct = true
+	return ev, ok, nil
 }
 
 func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {

@@ -1,10 +1,13 @@
 package telegram_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,6 +187,21 @@ func (in *inbox) payload(updateID int64) json.RawMessage {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.rows[strconv.FormatInt(updateID, 10)]
+}
+
+// inOrder gives all updates by their ids.
+func (in *inbox) inOrder(t *testing.T) []json.RawMessage {
+	t.Helper()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(in.rows), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	var all []json.RawMessage
+	for _, key := range keys {
+		all = append(all, in.rows[key])
+	}
+	return all
 }
 
 func (in *inbox) count(updateID int64) (rows, repeats int) {

@@ -20,9 +20,18 @@ const (
 	overall  = rate.Limit(30)
 	burst    = 3
 
+	// spare and spareOverall are messages that only cards may use: an approval
+	// that somebody waits for goes before talk, in a chat and over all.
+	spare        = 1
+	spareOverall = 5
+
 	// maxHold is the longest wait inside a call; beyond it the caller is asked
 	// to come again, so that no worker sleeps for a busy chat.
 	maxHold = 3 * time.Second
+	// breather is how long all chats rest after one was told to wait: the limit
+	// over all is told in the same words. Longer would let a single flooded
+	// chat hold back everybody's approvals.
+	breather = time.Second
 	// maxChats bounds the memory: idle chats are forgotten beyond it.
 	maxChats = 4096
 )
@@ -32,6 +41,7 @@ const (
 type pacer struct {
 	mu    sync.Mutex
 	all   *rate.Limiter
+	until time.Time // the breather of all chats
 	chats map[int64]*chatPace
 }
 
@@ -45,37 +55,56 @@ func newPacer() *pacer {
 }
 
 // wait blocks until a message to chat may go, or returns a *bot.RetryError when
-// that would take too long.
-func (p *pacer) wait(ctx context.Context, chat int64) error {
-	delay, err := p.reserve(chat, time.Now())
-	if err != nil || delay == 0 {
-		return err
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// that would take too long. Nobody queues: who waits looks again, so an urgent
+// message, which needs less room, is not behind the others.
+func (p *pacer) wait(ctx context.Context, chat int64, urgent bool) error {
+	latest := time.Now().Add(maxHold)
+	for {
+		delay, err := p.take(chat, urgent, time.Now(), latest)
+		if err != nil || delay == 0 {
+			return err
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
 	}
 }
 
-func (p *pacer) reserve(chat int64, now time.Time) (time.Duration, error) {
+// take counts a message that may go now, and else tells when to look again.
+func (p *pacer) take(chat int64, urgent bool, now, latest time.Time) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.chat(chat, now)
 	if left := c.until.Sub(now); left > 0 {
 		return 0, &bot.RetryError{After: left, Err: errors.New("telegram: this chat is to be left alone")}
 	}
-	mine, total := c.limiter.ReserveN(now, 1), p.all.ReserveN(now, 1)
-	delay := max(mine.DelayFrom(now), total.DelayFrom(now))
-	if delay > maxHold {
-		mine.CancelAt(now)
-		total.CancelAt(now)
+	mine, total := 1.0, 1.0
+	if !urgent {
+		mine, total = mine+spare, total+spareOverall
+	}
+	delay := max(lacking(c.limiter, mine, now), lacking(p.all, total, now), p.until.Sub(now), 0)
+	switch {
+	case delay == 0:
+		c.limiter.AllowN(now, 1)
+		p.all.AllowN(now, 1)
+		return 0, nil
+	case now.Add(delay).After(latest):
 		return 0, &bot.RetryError{After: delay, Err: errors.New("telegram: too many messages at once")}
 	}
 	return delay, nil
+}
+
+// lacking is how long a limiter takes to have n messages to give.
+func lacking(l *rate.Limiter, n float64, now time.Time) time.Duration {
+	missing := n - l.TokensAt(now)
+	if missing <= 0 {
+		return 0
+	}
+	return time.Duration(missing/float64(l.Limit())*float64(time.Second)) + time.Microsecond
 }
 
 // chat finds or makes the pace of a chat, dropping idle ones when there are
@@ -123,4 +152,5 @@ func (p *pacer) obey(chat int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.chat(chat, now).until = now.Add(busy.After)
+	p.until = now.Add(min(busy.After, breather))
 }

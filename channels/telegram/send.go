@@ -90,6 +90,9 @@ func (c *Channel) movedAway(moved *tg.MigrateError) error {
 	}
 }
 
+// isUrgent tells a card from talk: something on it is to be decided, or was.
+func isUrgent(card bot.Card) bool { return len(card.Facts)+len(card.Buttons) > 0 }
+
 // deliver sends a card formatted; when Telegram refuses the formatting, plain;
 // when it finds the text too long after all, with half the room.
 func (c *Channel) deliver(ctx context.Context, chat int64, card bot.Card, send func(context.Context, string, models.ParseMode) error) error {
@@ -99,7 +102,7 @@ func (c *Channel) deliver(ctx context.Context, chat int64, card bot.Card, send f
 	mode := models.ParseModeHTML
 	var err error
 	for range 3 {
-		if err = c.pace.wait(ctx, chat); err != nil {
+		if err = c.pace.wait(ctx, chat, isUrgent(card)); err != nil {
 			return err
 		}
 		text := layOut(card, room)
@@ -132,7 +135,7 @@ func (c *Channel) SendFile(ctx context.Context, to bot.Recipient, name string, d
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*callTime)
 	defer cancel()
-	if err := c.pace.wait(ctx, chat); err != nil {
+	if err := c.pace.wait(ctx, chat, false); err != nil {
 		return err
 	}
 	_, err = c.client.SendDocument(ctx, &tg.SendDocumentParams{

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,12 @@ func printChannels(w io.Writer, list []httpapi.Channel) {
 			row(ch.Namespace, ch.AgentID, ch.Kind, channelState(ch), orDash(&ch.Account))
 		}
 	})
+	for _, ch := range list {
+		for _, r := range ch.Closed {
+			fmt.Fprintln(w, oneLine(fmt.Sprintf("%s:%s (%s) cannot be written to since %s: %s",
+				ch.Namespace, r.Identity, r.Name, r.Since.UTC().Format(time.RFC3339), r.Reason)))
+		}
+	}
 }
 
 func channelState(ch httpapi.Channel) string {

@@ -103,14 +103,22 @@ func (a *app) serverStatus(ctx context.Context, name string) (httpapi.ServerStat
 	return httpapi.ServerStatus{State: string(s.State), Error: s.Error, Tools: s.Tools, Stderr: s.Stderr}, ok
 }
 
-func (a *app) channelHealth() (all []httpapi.ChannelHealth) {
+func (a *app) channelHealth(ctx context.Context) (all []httpapi.ChannelHealth, err error) {
 	health := a.bot.Health()
+	closed := map[string][]httpapi.ClosedRoute{}
+	routes, err := a.bot.ClosedRoutes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range routes {
+		closed[r.Channel] = append(closed[r.Channel], httpapi.ClosedRoute{Identity: r.Identity, Name: r.Name, Reason: r.Reason, Since: r.Since})
+	}
 	for _, namespace := range slices.Sorted(maps.Keys(health)) {
 		h := health[namespace]
 		all = append(all, httpapi.ChannelHealth{
 			Namespace: namespace, AgentID: a.settings.Agent, Connected: h.Connected,
-			Account: h.Account, LastEvent: h.LastEvent, Error: h.Error,
+			Account: h.Account, LastEvent: h.LastEvent, Error: h.Error, Closed: closed[namespace],
 		})
 	}
-	return all
+	return all, nil
 }

@@ -114,8 +114,8 @@ func startScripted(t *testing.T) (*scripted, error) {
 		ServerStatus: func(context.Context, string) (httpapi.ServerStatus, bool) {
 			return httpapi.ServerStatus{State: "up", Tools: []string{"log", "push"}, Stderr: []string{"ready\x1b[2J"}}, true
 		},
-		Channels: func() []httpapi.ChannelHealth {
-			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}
+		Channels: func(context.Context) ([]httpapi.ChannelHealth, error) {
+			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}, nil
 		},
 	})
 	if err != nil {

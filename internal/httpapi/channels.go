@@ -40,6 +40,8 @@ type Channel struct {
 	LastEvent time.Time `json:"lastEvent,omitzero"`
 	Error     string    `json:"error,omitempty"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
+	// Closed are the people who cannot be written to.
+	Closed []ClosedRoute `json:"closed,omitempty"`
 }
 
 func (s *server) listChannels(ctx context.Context, _ *nothing) (*listOf[Channel], error) {
@@ -48,10 +50,14 @@ func (s *server) listChannels(ctx context.Context, _ *nothing) (*listOf[Channel]
 	}
 	var all []Channel
 	if s.Channels != nil {
-		for _, h := range s.Channels() {
+		own, err := s.Channels(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range own {
 			all = append(all, Channel{
 				Namespace: h.Namespace, AgentID: h.AgentID, Kind: "builtin", Connected: &h.Connected,
-				Account: h.Account, LastEvent: h.LastEvent, Error: h.Error,
+				Account: h.Account, LastEvent: h.LastEvent, Error: h.Error, Closed: h.Closed,
 			})
 		}
 	}

@@ -55,7 +55,7 @@ type Config struct {
 	// Tools are all tools there are, as far as they are known. Nil: none.
 	Tools func(ctx context.Context) []policy.ToolInfo
 	// Channels tells how Holm's own channels do. Nil: there are none.
-	Channels func() []ChannelHealth
+	Channels func(ctx context.Context) ([]ChannelHealth, error)
 	// Ready is nil, or gives nil, while this process can serve.
 	Ready func(ctx context.Context) error
 	// Ending is closed when the process is about to stop: event streams end, and
@@ -98,6 +98,17 @@ type ChannelHealth struct {
 	LastEvent time.Time
 	// Error is the last failure, empty when all is well; it holds no secrets.
 	Error string
+	// Closed are the people who cannot be written to.
+	Closed []ClosedRoute
+}
+
+// ClosedRoute is a person whom the platform lets nobody write to: they blocked
+// the bot, never started it, or are gone.
+type ClosedRoute struct {
+	Identity string    `json:"identity"`
+	Name     string    `json:"name,omitempty"`
+	Reason   string    `json:"reason"`
+	Since    time.Time `json:"since"`
 }
 
 // New makes the handler of /api, /healthz and /readyz.

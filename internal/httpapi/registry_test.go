@@ -92,8 +92,8 @@ func TestServers(t *testing.T) {
 
 func TestChannels(t *testing.T) {
 	w := start(t, func(c *httpapi.Config) {
-		c.Channels = func() []httpapi.ChannelHealth {
-			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}
+		c.Channels = func(context.Context) ([]httpapi.ChannelHealth, error) {
+			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}, nil
 		}
 	})
 	w.agent("main")
