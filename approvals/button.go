@@ -27,10 +27,11 @@ const (
 	AlwaysTool      Action = 3 // for good, with any arguments
 	AlwaysArguments Action = 4 // for good, with exactly these arguments
 	Reject          Action = 5
-	ShowDetails     Action = 6 // decides nothing
-	AskReason       Action = 7 // holds the request for a rejection with a reason
-	WriteReason     Action = 8 // asks for the reason in the reviewer's own words
-	Back            Action = 9 // ends the hold without a decision
+	ShowDetails     Action = 6  // decides nothing
+	AskReason       Action = 7  // holds the request for a rejection with a reason
+	WriteReason     Action = 8  // asks for the reason in the reviewer's own words
+	Back            Action = 9  // ends the hold without a decision
+	Review          Action = 10 // shows all of the request in a form; decides nothing
 
 	// Rejections with a reason that needs no typing.
 	RejectNotNow         Action = 16

@@ -46,6 +46,9 @@ type Surface struct {
 	Asks bool
 	// User is the recipient, who sees the dialog while the request is held for them.
 	User string
+	// Holds tells whether the channel's form can show all of a card; nil where
+	// there are no forms.
+	Holds func(Card) bool
 	// Token gives the token of a button; it is called for the buttons shown.
 	Token func(approvals.Action) string
 }
@@ -63,7 +66,8 @@ func Render(r approvals.Request, s Surface) Card {
 	c.Notes = append(openNotes(r), digestNote(r))
 	fitted, notes, whole := fit(args, s.Limits, c)
 	c.Args, c.Notes = fitted, notes
-	approvable := readable && (whole || reachable(r, s))
+	review := readable && wantsReview(r, s, whole)
+	approvable := readable && (whole || review || reachable(r, s))
 	if !approvable {
 		c.Notes = append(c.Notes, "The arguments cannot be shown in full here, so this card cannot approve; the web page and the command line can.")
 	}
@@ -71,6 +75,12 @@ func Render(r approvals.Request, s Surface) Card {
 	if h := r.Held(); h != nil && (h.By != s.User || s.Asks) {
 		c.Notes = append(c.Notes, heldNote(r, h, s))
 		c.Buttons = dialog(h, s, details)
+		return c
+	}
+	if review {
+		c.Notes = append(c.Notes, "Approve from the form behind “"+LabelReview+"”, which shows everything.")
+		c.Buttons = slices.Concat(
+			[][]Button{s.button(true, approvals.Review, LabelReview, Primary)}, buttons(r, s, false, details))
 		return c
 	}
 	c.Buttons = buttons(r, s, approvable, details)

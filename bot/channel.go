@@ -119,7 +119,8 @@ type MessageRef struct {
 type EventKind string
 
 const (
-	// Tap is a pressed button; Token says which.
+	// Tap is a pressed button; Token says which. Text is what was written beside
+	// it, where that is possible.
 	Tap EventKind = "tap"
 	// Text is a message or command in Text, without the leading slash or the
 	// bot's own mention: "start abc", "help", "link abc".
@@ -132,6 +133,8 @@ const (
 	Joined EventKind = "joined"
 	// Reply is what was written in answer to the Question whose Token it has.
 	Reply EventKind = "reply"
+	// Closed is a question that was closed without an answer; Token is its own.
+	Closed EventKind = "closed"
 )
 
 // Event is one thing a person did on a platform, verified by the platform.

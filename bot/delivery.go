@@ -85,8 +85,12 @@ func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string)
 func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits) Surface {
 	_, files := ch.(FileSender)
 	_, asks := ch.(Asker)
+	var holds func(Card) bool
+	if reviewer, ok := ch.(Reviewer); ok {
+		holds = reviewer.Holds
+	}
 	return Surface{
-		Limits: limits, Files: files, Asks: asks, User: d.UserID,
+		Holds: holds, Limits: limits, Files: files, Asks: asks, User: d.UserID,
 		Token: func(a approvals.Action) string {
 			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
 		},

@@ -11,10 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"holm/approvals"
 	"holm/internal/db"
 	"holm/internal/identity"
-	"holm/policy"
 )
 
 // homeArgs brings one person's page to what holds now.
@@ -192,25 +190,35 @@ const maxPageCards = 12
 // pageLimits keep the cards of a page small: the whole of one is a tap away.
 var pageLimits = Limits{Value: 300, Total: 1600, ButtonRow: 5}
 
-// pageCards adds the open cards of an owner to their page, the oldest first.
+// pageCards adds the open cards of a person to their page, the oldest first.
 func (b *Bot) pageCards(ctx context.Context, ch Channel, who person, page *Page) error {
-	waiting, err := b.openDeliveries(ctx, who)
+	candidates, err := b.openDeliveries(ctx, who)
 	if err != nil {
 		return err
 	}
-	if n := len(waiting); n > 0 {
-		page.Head = fmt.Sprintf("Waiting for your decision: %d", n)
-	}
-	for _, id := range waiting[:min(len(waiting), maxPageCards)] {
+	waiting := 0
+	for _, id := range candidates {
 		d, r, ok, err := readDelivery(ctx, b.Pool, id)
 		if err != nil {
 			return err
 		}
-		if ok && r.Status == approvals.Pending {
+		if ok {
+			if ok, err = b.isWanted(ctx, d, r); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			continue
+		}
+		waiting++
+		if waiting <= maxPageCards {
 			page.Cards = append(page.Cards, Render(r, b.surface(ch, d, r, pageLimits)))
 		}
 	}
-	if more := len(waiting) - maxPageCards; more > 0 {
+	if waiting > 0 {
+		page.Head = fmt.Sprintf("Waiting for your decision: %d", waiting)
+	}
+	if more := waiting - maxPageCards; more > 0 {
 		page.Notes = append(page.Notes, fmt.Sprintf("%d more wait: send pending.", more))
 	}
 	return nil
@@ -223,13 +231,11 @@ func (b *Bot) openDeliveries(ctx context.Context, who person) ([]string, error) 
 		SELECT d.id
 		FROM card_deliveries d
 		JOIN approval_requests r ON r.id = d.request_id
-		JOIN agent_members m ON m.agent_id = r.agent_id
 		WHERE d.channel = $1
 		  AND d.identity = $2
 		  AND r.status = 'pending'
-		  AND m.user_id = $3
-		  AND m.role = $4
-		ORDER BY r.id`, who.Channel, who.Identity, who.user.ID, policy.Owner)
+		ORDER BY r.id
+		LIMIT $3`, who.Channel, who.Identity, maxPending)
 	if err != nil {
 		return nil, fmt.Errorf("list cards: %w", err)
 	}

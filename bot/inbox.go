@@ -159,6 +159,8 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 		return b.openHome(ctx, ch, ev)
 	case Text:
 		return b.handleText(ctx, ch, ev, event, last)
+	case Closed:
+		return b.handleClosed(ctx, ch, ev)
 	case Reply:
 		return b.handleReply(ctx, ch, ev, last)
 	}

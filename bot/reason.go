@@ -80,7 +80,7 @@ func (b *Bot) ask(ctx context.Context, asker Asker, ev Event, btn approvals.Butt
 	})
 	if err != nil {
 		b.Log.Warn("a reason could not be asked for", "channel", btn.Channel, "approval_id", btn.ID, "error", err)
-		return "You could not be asked for the reason. Tap again, or tap one of the reasons.", nil
+		return fmt.Sprintf("You could not be asked for the reason. Tap again, or send: %s.", inWords(decision, btn.Request)), nil
 	}
 	if at.Message == "" {
 		return "", nil // the person sees the question itself
@@ -140,6 +140,27 @@ func (b *Bot) handleReply(ctx context.Context, ch Channel, ev Event, last bool) 
 		text = "Your reason could not be recorded. Please try again."
 	}
 	return errors.Join(err, b.say(ctx, ch, Recipient{Identity: ev.Identity}, text))
+}
+
+// handleClosed ends the hold of a person who closed a question unanswered. The
+// card shows it; nothing is said.
+func (b *Bot) handleClosed(ctx context.Context, ch Channel, ev Event) error {
+	btn, err := approvals.FindButton(ctx, b.Pool, b.Keeper, ev.Token)
+	if isKnown(err, fault.NotFound) || err == nil && (btn.Channel != ch.Namespace() || btn.Identity != ev.Identity) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	user, ok, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: btn.Channel, Identity: btn.Identity})
+	if err != nil || !ok {
+		return err
+	}
+	_, err = b.Approvals.DropHold(ctx, btn.AgentID, btn.ID, actor(ch, user))
+	if f, known := fault.As(err); known && f.Kind != fault.Unavailable {
+		return nil // they are no owner any more, or the request is gone
+	}
+	return err
 }
 
 // promptAnswer takes a text that answers a message which asked for a reason; ok

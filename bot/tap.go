@@ -1,8 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"holm/approvals"
 	"holm/internal/fault"
@@ -55,7 +57,7 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 		return "", err
 	}
 	text, err := b.press(ctx, ch, ev, btn, user)
-	if btn.Action != approvals.ShowDetails {
+	if btn.Action != approvals.ShowDetails && btn.Action != approvals.Review {
 		b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message)
 	}
 	return text, err
@@ -67,6 +69,8 @@ func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.But
 	switch {
 	case btn.Action.Decides():
 		return b.tapDecides(ctx, ch, ev, btn, who)
+	case btn.Action == approvals.Review:
+		return b.review(ctx, ch, ev, btn, user)
 	case btn.Action == approvals.AskReason:
 		return b.awaitReason(ctx, ch, ev, btn, approvals.Reject, who)
 	case btn.Action == approvals.WriteReason:
@@ -83,6 +87,7 @@ func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.But
 // reason as well, the person is asked for it, and a tap alone decides nothing.
 func (b *Bot) tapDecides(ctx context.Context, ch Channel, ev Event, btn approvals.Button, who approvals.Actor) (string, error) {
 	d := btn.Decision(who)
+	d.Reason = cmp.Or(strings.TrimSpace(ev.Text), d.Reason)
 	r, err := b.Approvals.Decide(ctx, d)
 	if fault.Is(err, "reason_required") {
 		return b.awaitReason(ctx, ch, ev, btn, btn.Action, who)

@@ -55,7 +55,11 @@ func decodeAs[T any](payload json.RawMessage, event func(T) (bot.Event, bool, er
 }
 
 func (p interaction) event() (bot.Event, bool, error) {
-	if p.Type != "block_actions" {
+	switch p.Type {
+	case "view_submission", "view_closed":
+		return p.formEvent()
+	case "block_actions":
+	default:
 		return bot.Event{}, false, nil
 	}
 	if len(p.Actions) != 1 {
@@ -69,15 +73,31 @@ func (p interaction) event() (bot.Event, bool, error) {
 	if p.User.ID == "" || ref.Chat == "" && !onPage {
 		return bot.Event{}, false, errors.New("it lacks the user or the channel")
 	}
-	name := p.User.Username
-	if name == "" {
-		name = p.User.Name
-	}
 	ev := bot.Event{
-		Kind: bot.Tap, Name: name, Token: p.Actions[0].Value,
+		Kind: bot.Tap, Name: p.name(), Token: p.Actions[0].Value,
 		Message: ref, Direct: direct(ref.Chat) || onPage,
 	}
-	return withActor(ev, p.team(), p.User.ID, ref.Chat)
+	return withActor(ev, p.team(), replyTo{Channel: ref.Chat, User: p.User.ID, Trigger: p.TriggerID})
+}
+
+func (p interaction) name() string { return cmp.Or(p.User.Username, p.User.Name) }
+
+// formEvent is a form that was sent or closed. A form of no kind that this
+// version shows concerns nobody.
+func (p interaction) formEvent() (bot.Event, bool, error) {
+	ev := bot.Event{Name: p.name(), Direct: true, Token: p.View.PrivateMetadata}
+	ev.Text = p.View.State.Values[reasonBlock][reasonAction].Value
+	switch {
+	case p.View.CallbackID == askView && p.Type == "view_submission":
+		ev.Kind = bot.Reply
+	case p.View.CallbackID == askView:
+		ev.Kind, ev.Text = bot.Closed, ""
+	case p.View.CallbackID == reviewView && p.Type == "view_submission":
+		ev.Kind, ev.Token = bot.Tap, p.View.State.Values[choiceBlock][choiceAction].Selected.Value
+	default:
+		return bot.Event{}, false, nil
+	}
+	return withActor(ev, p.team(), replyTo{User: p.User.ID, Trigger: p.TriggerID})
 }
 
 // event is a direct message or a mention. A reply to a mention goes into its
@@ -107,7 +127,7 @@ func (c callback) event() (bot.Event, bool, error) {
 		ev.Text = plain(c.withoutMention(e.Text))
 		ev.Message.Thread = cmp.Or(e.ThreadTS, e.TS)
 	}
-	return withActor(ev, c.team(), e.User, e.Channel)
+	return withActor(ev, c.team(), replyTo{User: e.User, Channel: e.Channel})
 }
 
 // opened is the opening of the app's page; its other tabs concern nobody.
@@ -115,7 +135,7 @@ func (c callback) opened() (bot.Event, bool, error) {
 	if c.Event.Tab != "home" {
 		return bot.Event{}, false, nil
 	}
-	return withActor(bot.Event{Kind: bot.Opened, Direct: true}, c.team(), c.Event.User, "")
+	return withActor(bot.Event{Kind: bot.Opened, Direct: true}, c.team(), replyTo{User: c.Event.User})
 }
 
 func (c callback) isSelf(user string) bool {
@@ -147,16 +167,16 @@ func (c command) event() (bot.Event, bool, error) {
 		return bot.Event{}, false, errors.New("it lacks the user or the channel")
 	}
 	ev := bot.Event{Kind: bot.Text, Name: c.UserName, Text: plain(c.Text), Command: true, Direct: true, Message: bot.MessageRef{Chat: c.ChannelID}}
-	return withActor(ev, c.TeamID, c.UserID, c.ChannelID)
+	return withActor(ev, c.TeamID, replyTo{User: c.UserID, Channel: c.ChannelID})
 }
 
 // withActor names who acted. Someone whose workspace is not certain is nobody.
-func withActor(ev bot.Event, team, user, channel string) (bot.Event, bool, error) {
-	if !isTeam(team) || !isUser(user) {
+func withActor(ev bot.Event, team string, to replyTo) (bot.Event, bool, error) {
+	if !isTeam(team) || !isUser(to.User) {
 		return bot.Event{}, false, nil
 	}
-	ev.Identity = team + "/" + user
-	reply, err := json.Marshal(replyTo{Channel: channel, User: user})
+	ev.Identity = team + "/" + to.User
+	reply, err := json.Marshal(to)
 	if err != nil {
 		return bot.Event{}, false, err
 	}

@@ -13,7 +13,7 @@ import (
 type envelope struct {
 	envelopeID string // of Socket Mode alone
 	id         string
-	kind       string
+	apology    any // the answer when it cannot be stored, nil for none
 	payload    json.RawMessage
 }
 
@@ -48,7 +48,7 @@ func seal(kind string, payload json.RawMessage) (envelope, bool) {
 	if err != nil {
 		return envelope{}, false
 	}
-	return envelope{id: eventID(kind, payload), kind: kind, payload: stored}, true
+	return envelope{id: eventID(kind, payload), apology: apologyFor(kind, payload), payload: stored}, true
 }
 
 // withoutSecrets leaves out the old verification token and the address that

@@ -52,8 +52,8 @@ func (k *keeper) keep(e envelope, ack func(payload any)) {
 			return
 		}
 		k.channel.notStored(e, err)
-		if apology := apologyFor(e.kind, e.payload); apology != nil {
-			ack(apology)
+		if e.apology != nil {
+			ack(e.apology)
 		}
 	})
 }

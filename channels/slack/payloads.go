@@ -32,12 +32,27 @@ type interaction struct {
 		ViewID    string `json:"view_id"`
 	} `json:"container"`
 	TriggerID string `json:"trigger_id"`
-	Actions   []struct {
+	View      struct {
+		CallbackID      string `json:"callback_id"`
+		PrivateMetadata string `json:"private_metadata"`
+		State           struct {
+			Values map[string]map[string]field `json:"values"`
+		} `json:"state"`
+	} `json:"view"`
+	Actions []struct {
 		Type     string `json:"type"`
 		ActionID string `json:"action_id"`
 		ActionTS string `json:"action_ts"`
 		Value    string `json:"value"`
 	} `json:"actions"`
+}
+
+// field is what a person filled in or chose.
+type field struct {
+	Value    string `json:"value"`
+	Selected struct {
+		Value string `json:"value"`
+	} `json:"selected_option"`
 }
 
 // team is the workspace of the person: their own where Slack tells it, which

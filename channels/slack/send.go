@@ -139,10 +139,11 @@ func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Car
 	return c.outcome(method, err)
 }
 
-// replyTo is what Event.Reply holds.
+// replyTo is what Event.Reply holds. Trigger opens one form, within 3 s.
 type replyTo struct {
 	Channel string `json:"channel"`
 	User    string `json:"user"`
+	Trigger string `json:"trigger,omitempty"`
 }
 
 // Answer shows text to the person who acted, and to nobody else, in the

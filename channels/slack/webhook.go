@@ -87,9 +87,9 @@ func (c *Channel) storeCall(ctx context.Context, w http.ResponseWriter, kind str
 		return
 	}
 	c.notStored(e, err)
-	if apology := apologyFor(kind, payload); apology != nil {
+	if e.apology != nil {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(apology)
+		_ = json.NewEncoder(w).Encode(e.apology)
 		return
 	}
 	http.Error(w, "it could not be stored", http.StatusServiceUnavailable)

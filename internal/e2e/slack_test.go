@@ -50,3 +50,39 @@ func TestSlackCallsAnyReplica(t *testing.T) {
 		return strings.Contains(m.Shown(), "#2") && strings.Contains(m.Shown(), "succeeded")
 	})
 }
+
+// TestSlackForms: a call too long for its card is approved from a form that
+// shows all of it, and another is rejected with a reason written in one.
+func TestSlackForms(t *testing.T) {
+	slack, owner, env := withSlack(t)
+	p := newProcess(t, env...)
+	slack.CallAt(0, p.url+bot.WebhookPath("main", "slack"))
+	key, seen := p.setUp("main")
+	session := p.connect(key, "60s")
+
+	long := strings.Repeat("all work and no play ", 1000) + "the end"
+	held := later(t.Context(), session, map[string]any{"text": long})
+	owner.Click("Review…").Acked()
+	form := owner.WaitModal("the form", func(v slackfake.View) bool { return strings.Contains(v.Shown(), "the end") })
+	if n := strings.Count(form.Shown(), "all work and no play"); n < 990 {
+		t.Errorf("the form shows %d of 1000 sentences", n)
+	}
+	owner.Submit(map[string]string{"Decision": "Approve this call"}).Acked()
+	if got := p.within(held); got.Text != "recorded" {
+		t.Errorf("approved from the form: %+v", got)
+	}
+
+	held = later(t.Context(), session, map[string]any{"n": 2})
+	owner.Click("Reject with reason…").Acked()
+	owner.WaitModal("the question", func(v slackfake.View) bool { return v.Title == "Reject request #2" })
+	owner.Submit(map[string]string{"Reason": "not on a Friday"}).Acked()
+	if got := p.within(held); !strings.Contains(got.Text, "not on a Friday") {
+		t.Errorf("rejected with a reason: %+v", got)
+	}
+	owner.WaitMessage("the reason on the card", func(m slackfake.Message) bool {
+		return strings.Contains(m.Shown(), "#2") && strings.Contains(m.Shown(), "not on a Friday")
+	})
+	if ran := seen(); len(ran) != 1 {
+		t.Errorf("ran %d calls, want the approved one", len(ran))
+	}
+}
