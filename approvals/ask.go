@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -115,44 +116,79 @@ func (c Call) ruleText() string {
 // Ask gives the request that stands for the call. A call that was asked for
 // before attaches to its request while that can still tell the caller
 // something: an open question, an approval to claim, a call that runs or ran,
-// a recent rejection, an end the caller has not been told. Otherwise a new
-// question is put, with its event, audit record, cards and jobs.
+// a recent rejection, an end the caller has not been told. Asked from another
+// session while the question is open, it becomes a duplicate: a request of its
+// own that shares the question's card, answer and execution. Otherwise a new
+// question is put, with its event, audit record, cards and jobs. More open
+// requests than the caps allow are Exhausted, with code "capped".
 func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 	var r Request
-	var changed bool
+	var changed []Request
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		digest := c.Digest()
+		changed = nil
 		// Serialises identical asks alone, so that two at once share one question.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, digest); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, c.Digest()); err != nil {
 			return fmt.Errorf("take turns for one call: %w", err)
 		}
 		who, err := c.asker(ctx, tx)
 		if err != nil {
 			return err
 		}
-		latest, ok, expired, err := s.latest(ctx, tx, c, who)
-		if err != nil {
-			return err
+		for done := false; !done; {
+			r, done, err = s.attach(ctx, tx, c, who, &changed)
+			if err != nil {
+				return err
+			}
 		}
-		changed = expired
-		if ok && latest.answers(time.Now()) {
-			r = latest
-			return nil
-		}
-		r, err = s.create(ctx, tx, c, digest)
-		changed = true
-		return err
+		return nil
 	})
+	if fault.Is(err, codeCapped) {
+		return Request{}, errors.Join(err, s.recordCapped(ctx, c, err))
+	}
 	if err != nil {
 		return Request{}, err
 	}
-	if changed {
-		s.published(r)
+	for _, one := range changed {
+		s.published(one)
 	}
 	return r, nil
 }
 
-// latest finds the newest request for the same call, expiring it first when
+// attach finds or makes the request that stands for the call. done is false when
+// somebody answered the question in the moment in which it was to be shared.
+func (s *Service) attach(ctx context.Context, tx pgx.Tx, c Call, who asker, changed *[]Request) (r Request, done bool, err error) {
+	latest, ok, expired, err := s.latest(ctx, tx, c, who)
+	if err != nil {
+		return Request{}, false, err
+	}
+	if expired {
+		*changed = append(*changed, latest)
+	}
+	if ok && latest.SessionID != c.Session.ID {
+		own, shared, err := s.share(ctx, tx, c, who, latest)
+		switch {
+		case err != nil:
+			return Request{}, false, err
+		case shared == told: // and asks anew
+			ok = false
+		case shared == missed:
+			return Request{}, false, nil
+		case shared != foreign:
+			if shared == joined {
+				*changed = append(*changed, own)
+			}
+			return own, true, nil
+		}
+	}
+	if ok && latest.answers() {
+		return latest, true, nil
+	}
+	r, err = s.create(ctx, tx, c, who, nil)
+	*changed = append(*changed, r)
+	return r, true, err
+}
+
+// latest finds the newest question for the same call, expiring it first when
 // its deadline has passed. An approval that cannot be claimed any more is none;
 // that is judged in the statement that reads it, since another caller may claim
 // it at any moment.
@@ -164,6 +200,7 @@ func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, who asker) (r R
 		    WHERE agent_id = $1
 		      AND requester_id = ANY($2)
 		      AND args_digest = ANY($3)
+		      AND duplicate_of IS NULL
 		    ORDER BY created_at DESC, id DESC
 		    LIMIT 1
 		)
@@ -186,13 +223,14 @@ func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, who asker) (r R
 	return r, true, expired, err
 }
 
-// answers tells whether r still is the answer to an identical call.
-func (r Request) answers(now time.Time) bool {
+// answers tells whether r still is the answer to an identical call, by the clock
+// of the database that read it.
+func (r Request) answers() bool {
 	switch r.Status {
 	case Pending:
 		return true
 	case Rejected:
-		return r.ToldAt == nil || now.Sub(*r.ResolvedAt) < rejectionHolds
+		return r.ToldAt == nil || r.ReadAt.Sub(*r.ResolvedAt) < rejectionHolds
 	case Expired, Cancelled:
 		return r.ToldAt == nil
 	}
@@ -206,12 +244,16 @@ func (r Request) answers(now time.Time) bool {
 	case *r.Outcome == Unknown:
 		return r.ToldAt == nil
 	default:
-		return *r.Resolution == policy.Single && now.Before(r.ValidUntil())
+		return *r.Resolution == policy.Single && r.ReadAt.Before(r.ValidUntil())
 	}
 }
 
-func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) (Request, error) {
+// create stores a new request: a question, or a duplicate of one.
+func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *Request) (Request, error) {
 	if err := session.Ensure(ctx, tx, c.Session); err != nil {
+		return Request{}, err
+	}
+	if err := s.withinCaps(ctx, tx, c, who); err != nil {
 		return Request{}, err
 	}
 	settings := c.Rule.Scope.Approval
@@ -223,6 +265,10 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 	if raw == nil {
 		raw = []byte("{}")
 	}
+	var question *string
+	if of != nil {
+		question = &of.ID
+	}
 	r, ok, err := collect(tx.Query(ctx, `
 		WITH numbered AS (
 		    UPDATE agents
@@ -232,13 +278,16 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 		)
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
-		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, expires_at)
-		SELECT $1, $2, last_short_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now() + $16
+		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
+		     expires_at, undelivered_at)
+		SELECT $1, $2, last_short_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
+		       COALESCE(q.expires_at, now() + $16), q.undelivered_at
 		FROM numbered
+		LEFT JOIN approval_requests q ON q.id = $17
 		RETURNING `+columns,
 		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
-		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, digest, policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline()))
+		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
+		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question))
 	if err != nil {
 		return Request{}, fmt.Errorf("store approval request: %w", err)
 	}
@@ -251,7 +300,8 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, digest string) 
 	return r, nil
 }
 
-// announce writes what follows from a new request.
+// announce writes what follows from a new request. A duplicate has no card and
+// no deadline of its own.
 func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
 	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, r.requestedEvent())
 	if err != nil {
@@ -259,6 +309,9 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
 	}
 	if err := s.audit(ctx, tx, "approval_requested", r.RequesterID, r); err != nil {
 		return err
+	}
+	if r.DuplicateOf != nil {
+		return nil
 	}
 	jobs, err := queueCards(ctx, tx, r)
 	if err != nil {
@@ -275,12 +328,13 @@ type requestedEvent struct {
 	Args         json.RawMessage `json:"args"`
 	Mode         string          `json:"mode"`
 	ExpiresAt    time.Time       `json:"expiresAt"`
+	DuplicateOf  *string         `json:"duplicateOf,omitempty"`
 }
 
 func (r Request) requestedEvent() requestedEvent {
 	return requestedEvent{
 		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt,
+		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt, DuplicateOf: r.DuplicateOf,
 	}
 }
 
@@ -290,7 +344,7 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "requesterId": r.RequesterID,
 		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
 		"ruleId": r.RuleID, "ruleVersion": r.Settings.RuleVersion, "status": r.Status,
-		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome,
+		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome, "duplicateOf": r.DuplicateOf,
 	}})
 }
 

@@ -112,7 +112,7 @@ func TestTheSameCallAttachesAndAnotherDoesNot(t *testing.T) {
 	}{
 		"again":              {w.call(`{"a":1,"b":2}`), true},
 		"another order":      {w.call(`{ "b":2, "a":1 }`), true},
-		"another session":    {w.call(`{"a":1,"b":2}`, inSession("s2")), true},
+		"another session":    {w.call(`{"a":1,"b":2}`, inSession("s2")), false},
 		"other arguments":    {w.call(`{"a":1,"b":3}`), false},
 		"another spelling":   {w.call(`{"a":1.0,"b":2}`), false},
 		"another requester":  {w.call(`{"a":1,"b":2}`, by("u1")), false},

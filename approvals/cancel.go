@@ -45,13 +45,19 @@ func (s *Service) Cancel(ctx context.Context, c Cancellation) (Request, error) {
 		if !may {
 			return fault.NotFoundf("no approval request %q", c.RequestID)
 		}
+		if r.DuplicateOf != nil {
+			// Answers lock the question first, and then its duplicates.
+			if err := lock(ctx, tx, *r.DuplicateOf); err != nil {
+				return err
+			}
+		}
 		cancelled, ok, err := s.cancel(ctx, tx, r.ID, c)
 		if err != nil {
 			return err
 		}
 		if ok {
 			r = cancelled
-			return s.resolved(ctx, tx, r, c.Actor.ID())
+			return s.withdrawn(ctx, tx, r, c.Actor.ID())
 		}
 		r, refused, err = s.whyNot(ctx, tx, r, c.Actor)
 		return err
@@ -80,6 +86,18 @@ func mayCancel(ctx context.Context, q db.Queryer, r Request, a Actor) (bool, err
 		return false, fmt.Errorf("read role of who cancels: %w", err)
 	}
 	return role == policy.Owner, nil
+}
+
+// withdrawn writes what follows from the end of r: a question ends with all that
+// share it, a duplicate alone.
+func (s *Service) withdrawn(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
+	if r.DuplicateOf == nil {
+		return s.resolved(ctx, tx, r, actor)
+	}
+	if err := s.ended(ctx, tx, r, actor); err != nil {
+		return err
+	}
+	return s.recount(ctx, tx, *r.DuplicateOf, -1)
 }
 
 func (s *Service) cancel(ctx context.Context, tx pgx.Tx, id string, c Cancellation) (Request, bool, error) {

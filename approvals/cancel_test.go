@@ -89,7 +89,7 @@ func TestACancelledRequest(t *testing.T) {
 	if diff := cmp.Diff([]string{"cancelled asked by mistake"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{gus}, w.column(`SELECT actor FROM audit_queue WHERE kind = 'approval_cancelled'`)); diff != "" {
+	if diff := cmp.Diff([]string{"user:" + gus}, w.column(`SELECT actor FROM audit_queue WHERE kind = 'approval_cancelled'`)); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if kinds := strings.Join(w.jobKinds(r.ID), " "); !strings.Contains(kinds, "approval_notify_requester") {

@@ -133,18 +133,27 @@ func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome,
 }
 
 // executed writes what follows from the end of an execution; message, if any, is
-// what its caller says of it.
+// what its caller says of it. All whose asks shared the question hear of it.
 func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message string) error {
-	event := map[string]any{
-		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType,
-		"resourceKey": r.ResourceKey, "outcome": *r.Outcome,
-	}
-	if message != "" {
-		event["message"] = message
-	}
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalExecuted, event)
+	duplicates, err := duplicatesOf(ctx, tx, r)
 	if err != nil {
 		return err
+	}
+	for _, one := range append([]Request{r}, duplicates...) {
+		if one.Status != Approved {
+			continue
+		}
+		event := map[string]any{
+			"requestId": one.ID, "shortId": one.ShortID, "resourceType": one.ResourceType,
+			"resourceKey": one.ResourceKey, "outcome": *r.Outcome,
+		}
+		if message != "" {
+			event["message"] = message
+		}
+		_, err := session.Append(ctx, tx, one.AgentID, one.SessionID, session.ApprovalExecuted, event)
+		if err != nil {
+			return err
+		}
 	}
 	return s.progressed(ctx, tx, "call_finished", r)
 }

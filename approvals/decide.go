@@ -80,7 +80,7 @@ const DefaultRule = "default"
 // while somebody else writes a reason. A request whose deadline has passed is
 // Gone, by the database's clock in the deciding statement. Who is not entitled is
 // Forbidden, a resolution that the rule does not offer or a missing reason Invalid,
-// a foreign request NotFound.
+// a foreign request NotFound. A duplicate is answered by answering its question.
 func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 	d.Resolution = cmp.Or(d.Resolution, policy.Once)
 	d.Extent = cmp.Or(d.Extent, WholeTool)
@@ -223,23 +223,36 @@ func (s *Service) settle(ctx context.Context, tx pgx.Tx, r Request, d Decision) 
 	return s.resolved(ctx, tx, r, d.Actor.ID())
 }
 
-// resolved writes the event, the record and the jobs of a request's end.
+// resolved writes the events, the records and the jobs of a question's end; its
+// duplicates end with it.
 func (s *Service) resolved(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
-		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, Mode: r.Mode,
-	})
+	duplicates, err := endDuplicates(ctx, tx, r)
 	if err != nil {
 		return err
 	}
-	if err := s.audit(ctx, tx, "approval_"+string(r.Status), actor, r); err != nil {
-		return err
+	for _, one := range append([]Request{r}, duplicates...) {
+		if err := s.ended(ctx, tx, one, actor); err != nil {
+			return err
+		}
 	}
 	jobs, err := changedJobs(ctx, tx, r)
 	if err != nil {
 		return err
 	}
 	return s.insert(ctx, tx, jobs)
+}
+
+// ended writes the event and the record of a request's end.
+func (s *Service) ended(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
+		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, Mode: r.Mode,
+		DuplicateOf: r.DuplicateOf,
+	})
+	if err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, "approval_"+string(r.Status), actor, r)
 }
 
 type resolvedEvent struct {
@@ -252,6 +265,7 @@ type resolvedEvent struct {
 	ReviewerID   *string            `json:"reviewerId,omitempty"`
 	Reason       *string            `json:"reason,omitempty"`
 	Mode         string             `json:"mode"`
+	DuplicateOf  *string            `json:"duplicateOf,omitempty"`
 }
 
 // grant leaves what the waiting call, and for Once the calls after it, use.
@@ -308,12 +322,8 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 // whyNot explains a decision that came second or too late; a request found
 // past its deadline is expired on the way.
 func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request, actor Actor) (Request, error, error) {
-	expired, ok, err := s.expire(ctx, tx, r.ID)
-	if err != nil {
+	if _, _, err := s.expire(ctx, tx, r.ID); err != nil {
 		return r, nil, err
-	}
-	if ok {
-		return expired, expiredError(expired), nil
 	}
 	now, err := Get(ctx, tx, r.AgentID, r.ID)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // Expire ends the request if its deadline has passed, and gives it as it is
 // now. It may be called by anybody at any time: the database's clock decides.
 func (s *Service) Expire(ctx context.Context, id string) (Request, error) {
-	var r Request
+	var r, ended Request
 	var moved bool
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		r, moved, err = s.expire(ctx, tx, id)
-		if err == nil && !moved {
+		ended, moved, err = s.expire(ctx, tx, id)
+		if r = ended; err == nil && r.ID != id {
 			r, err = Lookup(ctx, tx, id)
 		}
 		return err
@@ -27,19 +27,20 @@ func (s *Service) Expire(ctx context.Context, id string) (Request, error) {
 		return Request{}, err
 	}
 	if moved {
-		s.published(r)
+		s.published(ended)
 	}
 	return r, nil
 }
 
-// expire is the move from pending to expired with all that follows.
+// expire is the move from pending to expired with all that follows, for the
+// question that a request belongs to: it gives that one.
 func (s *Service) expire(ctx context.Context, tx pgx.Tx, id string) (Request, bool, error) {
 	r, ok, err := collect(tx.Query(ctx, `
 		UPDATE approval_requests r
 		SET status = 'expired',
 		    resolved_at = clock_timestamp(),
 		    version = r.version + 1
-		WHERE r.id = $1
+		WHERE r.id = `+questionOf+`
 		  AND r.status = 'pending'
 		  AND r.expires_at <= clock_timestamp()
 		RETURNING `+columns, id))

@@ -83,7 +83,7 @@ func TestRevokedIsNotLetThrough(t *testing.T) {
 		}
 		_, err = w.revoke(r)
 		refused(t, err, fault.Conflict, "already_revoked")
-		if n := w.count(`SELECT count(*) FROM audit_queue WHERE kind = 'grant_revoked' AND actor = $1`, w.olga); n != 1 {
+		if n := w.count(`SELECT count(*) FROM audit_queue WHERE kind = 'grant_revoked' AND actor = $1`, "user:"+w.olga); n != 1 {
 			t.Errorf("%s: %d records", resolution, n)
 		}
 	}

@@ -144,14 +144,15 @@ func (s *Service) GiveReason(ctx context.Context, agentID, requestID string, act
 	return s.Decide(ctx, d)
 }
 
-// reviewable reads a request that the actor may decide and locks it, so that
+// reviewable reads the question that a decision is about, which the actor may
+// decide, and locks it, so that
 // what refuses a move can be told truly. A hold of somebody else whose time is
 // over is ended on the way.
 func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string, actor Actor) (Request, error) {
 	r, ok, err := collect(tx.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
-		WHERE r.id = $1
+		WHERE r.id = `+questionOf+`
 		  AND r.agent_id = $2
 		FOR NO KEY UPDATE`, id, agentID))
 	if r, err = found(r, ok, err, id); err != nil {
@@ -161,7 +162,7 @@ func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string,
 		return Request{}, err
 	}
 	if h := r.Held(); h != nil && h.By != actor.ID() {
-		ended, ok, err := s.endHold(ctx, tx, id)
+		ended, ok, err := s.endHold(ctx, tx, r.ID)
 		if err != nil {
 			return Request{}, err
 		}

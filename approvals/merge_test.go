@@ -58,7 +58,7 @@ func TestWhatAMergedUserAskedIsThePersons(t *testing.T) {
 	}
 	m := w.merge(una, ulf)
 	check("merged", true)
-	if got := w.ask(w.call(`{"open":1}`, by(ulf))); got.ID != open.ID {
+	if got := w.ask(w.call(`{"open":1}`, by(ulf))); got.Question() != open.ID {
 		t.Error("a retry of the open call is a new question")
 	}
 	w.part(m)

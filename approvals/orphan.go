@@ -42,14 +42,17 @@ func (d *deaths) seen(process int64, alive bool, now time.Time) (dead bool) {
 }
 
 // Current gives a request as it is now: a question whose deadline has passed is
-// ended on the way, and so is a call whose process has died.
+// ended on the way, and so is a call whose process has died. For a duplicate that
+// was approved its question is given, which is what runs.
 func (s *Service) Current(ctx context.Context, id string) (Request, error) {
 	r, err := Lookup(ctx, s.Pool, id)
 	switch {
 	case err != nil:
 		return Request{}, err
-	case r.Status == Pending && time.Now().After(r.ExpiresAt):
+	case r.Overdue():
 		return s.Expire(ctx, id)
+	case r.Status == Approved && r.DuplicateOf != nil:
+		return s.Current(ctx, *r.DuplicateOf)
 	case r.Executing():
 		return s.endIfOrphaned(ctx, id)
 	}

@@ -34,6 +34,7 @@ func (s *Service) expireOverdue(ctx context.Context) error {
 		SELECT id
 		FROM approval_requests
 		WHERE status = 'pending'
+		  AND duplicate_of IS NULL
 		  AND expires_at <= clock_timestamp()
 		LIMIT 1000`)
 	if err != nil {

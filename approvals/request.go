@@ -45,23 +45,32 @@ type Request struct {
 	ResolvedVia  *string
 	Reason       *string
 	TTLMinutes   int
-	DuplicateOf  *string
-	Version      int
-	CreatedAt    time.Time
-	ExpiresAt    time.Time
-	ResolvedAt   *time.Time
-	ClaimedAt    *time.Time
-	ClaimedBy    *int64
-	FinishedAt   *time.Time
-	Outcome      *Outcome
-	Result       []byte
-	ToldAt       *time.Time
+	// DuplicateOf is the question that this one shares; nil for a question itself.
+	DuplicateOf *string
+	Version     int
+	CreatedAt   time.Time
+	ExpiresAt   time.Time
+	ResolvedAt  *time.Time
+	ClaimedAt   *time.Time
+	ClaimedBy   *int64
+	FinishedAt  *time.Time
+	Outcome     *Outcome
+	Result      []byte
+	ToldAt      *time.Time
 	// Hold is read through Held.
 	Hold *Hold
 	// EscalatedAt is since when the rule's further people may decide.
 	EscalatedAt *time.Time
 	// Reminders is how often its reviewers were reminded.
 	Reminders int
+	// Asked is how many asks share the card of the question.
+	Asked int
+	// UndeliveredAt is since when nobody who may answer could be reached.
+	UndeliveredAt *time.Time
+	// TryDifferently is a rejection that invites another proposal.
+	TryDifferently bool
+	// ReadAt is when the row was read, by the database's clock.
+	ReadAt time.Time
 	// Votes are the approvals so far, where they were asked for with Votes.
 	Votes []Vote `db:"-"`
 }
@@ -112,6 +121,19 @@ func (r Request) Executing() bool { return r.ClaimedAt != nil && r.FinishedAt ==
 // Unclaimed tells whether an approval waits for its call.
 func (r Request) Unclaimed() bool { return r.Status == Approved && r.ClaimedAt == nil }
 
+// Question is the id of the question that r belongs to, its own or the one it
+// duplicates: that one has the card, the answer and the execution.
+func (r Request) Question() string {
+	if r.DuplicateOf != nil {
+		return *r.DuplicateOf
+	}
+	return r.ID
+}
+
+// Overdue tells whether nobody may answer any more, though the job that ends the
+// question has not run yet.
+func (r Request) Overdue() bool { return r.Status == Pending && !r.ReadAt.Before(r.ExpiresAt) }
+
 // ValidUntil is when the answer stops being good for the waiting call.
 func (r Request) ValidUntil() time.Time {
 	if r.ResolvedAt == nil {
@@ -126,7 +148,8 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders`
+	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently,
+	clock_timestamp()`
 
 // collect reads exactly one request; ok is false when there is none.
 func collect(rows pgx.Rows, queryErr error) (r Request, ok bool, err error) {
@@ -159,6 +182,12 @@ func GetShort(ctx context.Context, q db.Queryer, agentID string, shortID int) (R
 		  AND r.agent_id = $2`, shortID, agentID))
 	return found(r, ok, err, fmt.Sprint(shortID))
 }
+
+// questionOf is the id of the question that an answer to request $1 is about.
+const questionOf = `(
+	SELECT CASE WHEN named.status = 'pending' THEN COALESCE(named.duplicate_of, named.id) ELSE named.id END
+	FROM approval_requests named
+	WHERE named.id = $1)`
 
 // Lookup reads a request of any agent: for workers, never for callers.
 func Lookup(ctx context.Context, q db.Queryer, id string) (Request, error) {

@@ -9,6 +9,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -29,13 +30,16 @@ type Jobs interface {
 	InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error)
 }
 
-// Config is what a Service needs; all fields are required.
+// Config is what a Service needs. Fields without a default are required.
 type Config struct {
 	Pool  *pgxpool.Pool
 	Hub   *wake.Hub
 	Rules *rulestore.Store
 	Jobs  Jobs
 	Log   *slog.Logger
+	// MaxOpenPerSession and MaxOpenPerRequester bound the open requests of one
+	// session and of one requester of an agent. Defaults 10 and 20.
+	MaxOpenPerSession, MaxOpenPerRequester int
 }
 
 // Service asks and decides. Its methods may be called concurrently, by any
@@ -46,12 +50,25 @@ type Service struct {
 }
 
 // New makes a Service.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service {
+	c.MaxOpenPerSession = cmp.Or(c.MaxOpenPerSession, DefaultMaxOpenPerSession)
+	c.MaxOpenPerRequester = cmp.Or(c.MaxOpenPerRequester, DefaultMaxOpenPerRequester)
+	return &Service{Config: c}
+}
+
+// Defaults of the caps on open requests: more than an agent that waits for
+// answers has, few enough for a person to read.
+const (
+	DefaultMaxOpenPerSession   = 10
+	DefaultMaxOpenPerRequester = 20
+)
 
 const (
 	// rejectionHolds is how long an identical ask gets the same rejection
 	// without a new question.
 	rejectionHolds = 5 * time.Minute
+	// wakeTime bounds the look for those whom a change concerns besides.
+	wakeTime = 5 * time.Second
 	// maxResult is the largest result kept for a caller that comes back.
 	maxResult = 4 << 20
 )
@@ -61,5 +78,9 @@ func Key(requestID string) string { return "request:" + requestID }
 
 // published wakes everybody concerned by a change of r; call it after the commit.
 func (s *Service) published(r Request) {
-	s.Hub.Publish(append(session.Keys(r.AgentID, r.SessionID), Key(r.ID), audit.QueuedKey)...)
+	keys := append(session.Keys(r.AgentID, r.SessionID), Key(r.ID), audit.QueuedKey)
+	if r.Asked > 1 {
+		keys = append(keys, s.duplicateKeys(r)...)
+	}
+	s.Hub.Publish(keys...)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +39,13 @@ type Wire struct {
 	ResolvedAt    *time.Time         `json:"resolvedAt,omitempty"`
 	TTLMinutes    int                `json:"ttlMinutes"`
 	Outcome       *Outcome           `json:"outcome,omitempty"`
-	Deliveries    []Delivery         `json:"deliveries"`
+	// DuplicateOf is the question whose card, answer and execution it shares.
+	DuplicateOf *string `json:"duplicateOf,omitempty"`
+	// DuplicateOfNumber is that question's shortId.
+	DuplicateOfNumber int `json:"duplicateOfNumber,omitempty"`
+	// Asked is how many asks share the card, its own included.
+	Asked      int        `json:"asked"`
+	Deliveries []Delivery `json:"deliveries"`
 	// AwaitingReason tells that a reviewer is writing a reason: nobody else can
 	// decide before Until.
 	AwaitingReason *AwaitingReason `json:"awaitingReason,omitempty"`
@@ -68,16 +76,17 @@ type Delivery struct {
 }
 
 // OnWire gives requests the form of the wire, with their deliveries and votes.
+// Those of a duplicate, and what ran, are its question's.
 func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, error) {
-	ids := make([]string, len(requests))
+	questions := make([]string, len(requests))
 	for i, r := range requests {
-		ids[i] = r.ID
+		questions[i] = r.Question()
 	}
 	rows, err := q.Query(ctx, `
 		SELECT request_id, channel, identity, state, attempts, last_error, sent_at
 		FROM card_deliveries
 		WHERE request_id = ANY ($1)
-		ORDER BY channel, identity`, ids)
+		ORDER BY channel, identity`, questions)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
@@ -85,11 +94,11 @@ func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, err
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
-	byRequest := map[string][]Delivery{}
+	byQuestion := map[string][]Delivery{}
 	for _, d := range deliveries {
-		byRequest[d.RequestID] = append(byRequest[d.RequestID], d)
+		byQuestion[d.RequestID] = append(byQuestion[d.RequestID], d)
 	}
-	votes, err := Votes(ctx, q, ids...)
+	votes, err := Votes(ctx, q, questions...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +108,46 @@ func OnWire(ctx context.Context, q db.Queryer, requests ...Request) ([]Wire, err
 	}
 	wires := make([]Wire, len(requests))
 	for i, r := range requests {
-		r.Votes = votesOf[r.ID]
-		wires[i] = r.wire(byRequest[r.ID])
+		r.Votes = votesOf[r.Question()]
+		wires[i] = r.wire(byQuestion[r.Question()])
 	}
-	return wires, nil
+	return wires, addQuestions(ctx, q, wires)
+}
+
+// addQuestions completes duplicates from the questions that they share.
+func addQuestions(ctx context.Context, q db.Queryer, wires []Wire) error {
+	shared := map[string][]*Wire{}
+	for i, w := range wires {
+		if w.DuplicateOf != nil {
+			shared[*w.DuplicateOf] = append(shared[*w.DuplicateOf], &wires[i])
+		}
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	rows, err := q.Query(ctx, `
+		SELECT id, short_id, outcome
+		FROM approval_requests
+		WHERE id = ANY ($1)`, slices.Collect(maps.Keys(shared)))
+	if err != nil {
+		return fmt.Errorf("read shared questions: %w", err)
+	}
+	var id string
+	var number int
+	var outcome *Outcome
+	_, err = pgx.ForEachRow(rows, []any{&id, &number, &outcome}, func() error {
+		for _, w := range shared[id] {
+			w.DuplicateOfNumber = number
+			if w.Status == Approved {
+				w.Outcome = outcome
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read shared questions: %w", err)
+	}
+	return nil
 }
 
 func (r Request) wire(deliveries []Delivery) Wire {
@@ -113,15 +158,19 @@ func (r Request) wire(deliveries []Delivery) Wire {
 	if h := r.Held(); h != nil {
 		awaiting = &AwaitingReason{By: h.By, Name: h.Name, Via: h.Via, Until: h.Until}
 	}
+	status := r.Status
+	if r.Overdue() {
+		status = Expired // the job that ends it may not have run yet
+	}
 	return Wire{
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
-		Status: r.Status, Resolution: r.Resolution, Extent: r.Extent,
+		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
-		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Deliveries: deliveries, AwaitingReason: awaiting,
+		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, DuplicateOf: r.DuplicateOf, Asked: r.Asked, Deliveries: deliveries, AwaitingReason: awaiting,
 		Quorum: r.Settings.Needed(), Votes: append([]Vote{}, r.Votes...),
 		RequireReason: r.Settings.RequireReason, EscalatedAt: r.EscalatedAt,
 	}

@@ -116,6 +116,9 @@ func facts(r approvals.Request, noArgs bool) []Fact {
 		all = append(all, Fact{Label: "Arguments", Value: "none"})
 	}
 	all = append(all, Fact{Label: "Why", Value: oneLine(r.RuleText, maxText)})
+	if r.Asked > 1 {
+		all = append(all, Fact{Label: "Asked", Value: fmt.Sprintf("%d times", r.Asked)})
+	}
 	if r.Status == approvals.Pending {
 		all = append(all, Fact{Label: "Open until", Value: clock(r.ExpiresAt)})
 	}
@@ -140,6 +143,10 @@ func resourceLabel(kind string) string {
 func openNotes(r approvals.Request) []string {
 	notes := append(askedNotes(r), fmt.Sprintf(
 		"Approving lets this call run: at once while the agent waits, or when it asks again within %d min.", r.TTLMinutes))
+	if r.Asked > 1 {
+		notes = append(notes, fmt.Sprintf(
+			"The same call was asked for %d times, from several sessions. One answer is for all: approved, it runs once, and each of them gets its result.", r.Asked))
+	}
 	if offers(r, policy.Once) {
 		with := "these arguments"
 		if r.Settings.Binding == policy.BindResource {

@@ -102,6 +102,11 @@ func TestCardsLookAsTheyDid(t *testing.T) {
 		"held-mine":     held("olga", approvals.Reject),
 		"held-other":    held("otto", approvals.Reject),
 		"held-approval": held("olga", approvals.ApproveCall),
+		"open-thrice": func() approvals.Request {
+			r := open(`{"title":"hello"}`)
+			r.Asked = 3
+			return r
+		}(),
 		"open-hostile": func() approvals.Request {
 			r := open(`{"a":1}`)
 			r.RequesterName, r.ResourceKey = "Eve\nOpen until: never\u202e", "x\nDigest 00000000"

@@ -150,8 +150,15 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 			return "", err
 		}
 		for _, r := range open {
-			lines = append(lines, fmt.Sprintf("%s · %s · from %s · until %s",
-				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), clock(r.ExpiresAt)))
+			if r.DuplicateOf != nil {
+				continue // its question is listed
+			}
+			text := fmt.Sprintf("%s · %s · from %s · until %s",
+				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), clock(r.ExpiresAt))
+			if r.Asked > 1 {
+				text += fmt.Sprintf(" · asked %d times", r.Asked)
+			}
+			lines = append(lines, text)
 		}
 		if len(open) == maxPending {
 			lines = append(lines, "There may be more; these are the newest.")

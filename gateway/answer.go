@@ -63,6 +63,8 @@ func answer(e *entry, err error) (json.RawMessage, *wireError) {
 		return pendingResult(e, required), nil
 	case errors.As(err, &ended):
 		return endedResult(e, ended.Request), nil
+	case approvals.IsCapped(err):
+		return cappedResult(e, err), nil
 	case errors.As(err, &unavailable):
 		return unavailableResult(e, unavailable), nil
 	case errors.As(err, &rpc):
@@ -114,6 +116,17 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		"error_type": "APPROVAL_REQUIRED", "code": codeApproval,
 		"request_id": r.RequestID, "short_id": r.ShortID, "status": r.Status,
 		"expires_at": r.ExpiresAt.UTC().Format(time.RFC3339), "retry_after": retryAfter,
+	})
+}
+
+// cappedResult tells a caller that too much of theirs waits already. That is no
+// rejection: nobody was asked.
+func cappedResult(e *entry, err error) json.RawMessage {
+	capped, _ := fault.As(err)
+	text := fmt.Sprintf("Too many questions are open: %s. Nobody was asked about this call, and it was not executed. "+
+		"Stop and wait until what you have asked for is answered; call again then. Silence is not consent. %s", capped.Message, noWorkaround)
+	return errorResult(e, text, map[string]any{
+		"error_type": "APPROVAL_CAPPED", "code": codeApproval, "retryable": true, "retry_after": retryAfter, "limit": capped.Data,
 	})
 }
 

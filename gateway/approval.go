@@ -165,7 +165,7 @@ func (g *Gateway) tell(ctx context.Context, r approvals.Request) error {
 }
 
 func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
-	reached, err := approvals.Reached(ctx, g.Pool, r.ID)
+	reached, err := approvals.Reached(ctx, g.Pool, r.Question())
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 		return r, nil
 	}
 	defer g.holds.leave(c.caller.KeyPrefix)
-	waiter := g.Hub.Wait(approvals.Key(r.ID))
+	waiter := g.Hub.Wait(approvals.Key(r.ID), approvals.Key(r.Question())) // the one that runs for a duplicate
 	defer waiter.Close()
 	defer c.wait(r)()
 

@@ -301,6 +301,47 @@ func TestCrashedUpstreamIsAnUnknownOutcomeAndNotRepeated(t *testing.T) {
 	}
 }
 
+// TestTwoSessionsOneQuestion: the same call from two sessions has one answer and
+// one execution, and each session hears of both.
+func TestTwoSessionsOneQuestion(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	args := map[string]any{"n": 1}
+	first := later(t.Context(), r.client(nil), "record", args)
+	question := r.asked(approvals.Pending)
+	later2 := r.client(map[string]string{"Holm-Hold": "0s"})
+	if got := call(t.Context(), later2, "record", args); !strings.Contains(got.Text, "request 2 ") {
+		t.Fatalf("got %+v, want a request of its own", got)
+	}
+	r.decide(question, true, policy.Single, "")
+	want := <-first
+	if got := call(t.Context(), later2, "record", args); got != want || got.IsError {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if ran := r.ran(); len(ran) != 1 {
+		t.Errorf("ran %d times, want once", len(ran))
+	}
+}
+
+func TestTooManyQuestionsAreCapped(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	for n := range approvals.DefaultMaxOpenPerSession {
+		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_REQUIRED" {
+			t.Fatalf("call %d: %+v", n, got)
+		}
+	}
+	got := call(t.Context(), session, "record", map[string]any{"n": "one more"})
+	if got.Kind != "APPROVAL_CAPPED" || !strings.Contains(got.Text, "Stop and wait") || strings.Contains(got.Text, "ejected") {
+		t.Errorf("got %+v, want APPROVAL_CAPPED", got)
+	}
+	r.decide(r.asked(approvals.Pending), true, policy.Single, "")
+	if got := call(t.Context(), session, "record", map[string]any{"n": "one more"}); got.Kind != "APPROVAL_REQUIRED" {
+		t.Errorf("after an answer: %+v", got)
+	}
+}
+
 func TestServerThatIsDown(t *testing.T) {
 	r := newRig(t)
 	r.rule("record", policy.RequireApproval, policy.Scope{})

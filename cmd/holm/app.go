@@ -177,7 +177,10 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.keyring = identity.NewKeyring(a.pool)
 	a.servers = &servers.Store{Pool: a.pool, Hub: a.hub, Secret: keeper}
 	a.chainer = &audit.Chainer{Pool: a.pool, Hub: a.hub, Log: a.log}
-	a.approvals = approvals.New(approvals.Config{Pool: a.pool, Hub: a.hub, Rules: a.rules, Log: a.log})
+	a.approvals = approvals.New(approvals.Config{
+		Pool: a.pool, Hub: a.hub, Rules: a.rules, Log: a.log,
+		MaxOpenPerSession: a.settings.MaxOpenPerSession, MaxOpenPerRequester: a.settings.MaxOpenPerRequester,
+	})
 
 	connections, err := channels.Open(channels.Config{
 		TelegramToken: a.settings.Telegram.Token, TelegramAPIURL: a.settings.Telegram.APIURL,

@@ -99,8 +99,14 @@ func printRequests(w io.Writer, agent string, list []approvals.Wire) {
 // answerText says in a few words where a request stands.
 func answerText(r approvals.Wire) string {
 	switch {
+	case r.Status == approvals.Pending && r.DuplicateOf != nil:
+		return fmt.Sprintf("waits with %d", r.DuplicateOfNumber)
 	case r.Status == approvals.Pending:
-		return "open for " + time.Until(r.ExpiresAt).Round(time.Second).String()
+		text := "open for " + time.Until(r.ExpiresAt).Round(time.Second).String()
+		if r.Asked > 1 {
+			text += fmt.Sprintf(", asked %d times", r.Asked)
+		}
+		return text
 	case r.Outcome != nil:
 		return string(*r.Outcome)
 	case r.Resolution != nil:
@@ -155,6 +161,12 @@ func printRequest(w io.Writer, r approvals.Wire) {
 	}
 	if r.EscalatedAt != nil {
 		line("escalated", when(*r.EscalatedAt))
+	}
+	if r.Asked > 1 {
+		line("asked for", fmt.Sprintf("%d times; one answer, one execution", r.Asked))
+	}
+	if r.DuplicateOf != nil {
+		line("same as", fmt.Sprintf("request %d, whose answer and execution it shares", r.DuplicateOfNumber))
 	}
 	if r.ResolvedAt != nil {
 		line("answered", when(*r.ResolvedAt)+" by "+orDash(r.ResolvedName)+" on "+orDash(r.ResolvedVia))

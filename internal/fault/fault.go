@@ -28,6 +28,8 @@ const (
 	Gone
 	// Unavailable: a part that is needed does not answer now; later it may.
 	Unavailable
+	// Exhausted: the caller has as much as one may have; later there may be room.
+	Exhausted
 )
 
 // Error is a failure with a Kind, a stable machine-readable Code in

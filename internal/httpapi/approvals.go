@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -62,9 +61,6 @@ func (s *server) listApprovals(ctx context.Context, in *listApprovalsInput) (*li
 		return nil, err
 	}
 	out := &listApprovalsOutput{Body: append([]approvals.Wire{}, wires...)}
-	for i := range out.Body {
-		showDeadline(&out.Body[i], time.Now())
-	}
 	if len(requests) == in.Limit {
 		out.Link = in.next(requests[len(requests)-1].ID)
 	}
@@ -81,14 +77,6 @@ func (in *listApprovalsInput) next(last string) string {
 		query.Set("requester", in.Requester)
 	}
 	return fmt.Sprintf(`</api/agents/%s/approvals?%s>; rel="next"`, url.PathEscape(in.AgentID), query.Encode())
-}
-
-// showDeadline shows a question whose deadline has passed as expired, though
-// the job that ends it may not have run yet.
-func showDeadline(w *approvals.Wire, now time.Time) {
-	if w.Status == approvals.Pending && !now.Before(w.ExpiresAt) {
-		w.Status = approvals.Expired
-	}
 }
 
 // ApprovalPath names a request in a path.
@@ -162,6 +150,5 @@ func (s *server) shown(ctx context.Context, r approvals.Request) (*approvalOutpu
 	if err != nil {
 		return nil, err
 	}
-	showDeadline(&wires[0], time.Now())
 	return &approvalOutput{Body: wires[0]}, nil
 }

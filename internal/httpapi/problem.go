@@ -48,6 +48,7 @@ var statusOf = map[fault.Kind]int{
 	fault.Conflict:        http.StatusConflict,
 	fault.Gone:            http.StatusGone,
 	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Exhausted:       http.StatusTooManyRequests,
 }
 
 // codeOf is the code of refusals that carry none of their own.
@@ -96,7 +97,7 @@ func problemOf(known *fault.Error) *Problem {
 		status = http.StatusInternalServerError
 	}
 	p := &Problem{Title: http.StatusText(status), Status: status, Code: known.Code, Detail: known.Message, header: http.Header{}}
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		p.header.Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	if status == http.StatusUnauthorized {

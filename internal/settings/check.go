@@ -31,6 +31,8 @@ func (s Settings) check() error {
 		checkSecret("HOLM_SECRET_KEY", s.SecretKey),
 		checkAgent(s.Agent),
 		checkHold(s.Hold),
+		checkOpen("HOLM_MAX_OPEN_PER_SESSION", s.MaxOpenPerSession),
+		checkOpen("HOLM_MAX_OPEN_PER_REQUESTER", s.MaxOpenPerRequester),
 		s.Telegram.check(s.PublicURL),
 		s.Slack.check(),
 	} {
@@ -52,6 +54,16 @@ func checkListen(address string) *Error {
 func checkHold(d time.Duration) *Error {
 	if d < 0 || d > maxHold {
 		return unusable("HOLM_HOLD", "want a duration such as 45s, at most %s", maxHold)
+	}
+	return nil
+}
+
+// maxOpen bounds the caps on open requests: a person answers them.
+const maxOpen = 10_000
+
+func checkOpen(setting string, n int) *Error {
+	if n < 1 || n > maxOpen {
+		return unusable(setting, "want a number from 1 to %d", maxOpen)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func Load(flags Flags) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	var s Settings
+	// Defaults of numbers stand here, so that a 0 that somebody wrote is seen.
+	s := Settings{MaxOpenPerSession: 10, MaxOpenPerRequester: 20}
 	if err := s.readFile(variables); err != nil {
 		return Settings{}, err
 	}

@@ -59,7 +59,7 @@ func load(t *testing.T, args ...string) settings.Settings {
 func TestDefaults(t *testing.T) {
 	dir := clean(t)
 	want := settings.Settings{
-		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main",
+		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
@@ -77,6 +77,7 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_TELEGRAM_TOKEN": "1:a", "HOLM_TELEGRAM_API_URL": "http://tg", "HOLM_TELEGRAM_MODE": "polling",
 		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl",
 		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
+		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
 		t.Setenv(name, value)
@@ -84,6 +85,7 @@ func TestEveryVariable(t *testing.T) {
 	want := settings.Settings{
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
 		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second,
+		MaxOpenPerSession: 3, MaxOpenPerRequester: 5,
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
@@ -114,6 +116,7 @@ func TestEveryFlag(t *testing.T) {
 		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--owners", "telegram:7")
 	want := settings.Settings{
 		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a", Hold: time.Minute,
+		MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
 		Owners:   settings.Owners{identity.Address{Channel: "telegram", Identity: "7"}},
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
@@ -183,6 +186,8 @@ func TestRefused(t *testing.T) {
 		{"no duration", "HOLM_HOLD", "soon", "HOLM_HOLD: the value cannot be read"},
 		{"negative", "HOLM_HOLD", "-1s", "want a duration"},
 		{"long", "HOLM_HOLD", "1h", "at most 10m"},
+		{"no request at all", "HOLM_MAX_OPEN_PER_SESSION", "0", "want a number from 1"},
+		{"too many requests", "HOLM_MAX_OPEN_PER_REQUESTER", "10001", "want a number from 1 to 10000"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "HOLM_TELEGRAM_TOKEN: is missing"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling or webhook"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},

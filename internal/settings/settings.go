@@ -38,6 +38,10 @@ type Settings struct {
 	// Hold is how long a blocked call waits for its answer when its client says
 	// nothing else; at most 10 minutes. Default 45 s.
 	Hold time.Duration `env:"HOLM_HOLD" yaml:"hold"`
+	// MaxOpenPerSession and MaxOpenPerRequester bound how many requests may wait
+	// for an answer at one time. Defaults 10 and 20.
+	MaxOpenPerSession   int `env:"HOLM_MAX_OPEN_PER_SESSION" yaml:"max_open_per_session"`
+	MaxOpenPerRequester int `env:"HOLM_MAX_OPEN_PER_REQUESTER" yaml:"max_open_per_requester"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
 	URL string `env:"HOLM_URL" yaml:"url"`
