@@ -187,7 +187,7 @@ func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Butto
 			button(always, approvals.AlwaysArguments, LabelAlwaysArguments, Plain)),
 		slices.Concat(
 			button(true, approvals.Reject, LabelReject, Danger),
-			button(s.Asks, approvals.AskReason, LabelRejectWhy, Plain)),
+			button(s.Asks && !r.Settings.RequireReason, approvals.AskReason, LabelRejectWhy, Plain)),
 		slices.Concat(
 			button(details, approvals.ShowDetails, LabelDetails, Plain)))
 }

@@ -14,6 +14,8 @@ func heldNote(r approvals.Request, h *approvals.Hold, s Surface) string {
 		return heldBy(r)
 	case h.Action.Approves():
 		return fmt.Sprintf("Your approval needs a reason. Nobody else can decide before %s; nothing is approved without it.", second(h.Until))
+	case r.Settings.RequireReason:
+		return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer nothing is decided.", second(h.Until))
 	}
 	return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer it is then rejected without a reason.", second(h.Until))
 }

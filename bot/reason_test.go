@@ -206,3 +206,32 @@ func TestAQuestionThatCannotBePutLeavesTheDialog(t *testing.T) {
 	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelOther)), "could not be asked")
 	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelTooRisky)), "Rejected")
 }
+
+// TestARuleThatWantsReasons: the same dialog serves every decision.
+func TestARuleThatWantsReasons(t *testing.T) {
+	wanting := &policy.ApprovalSettings{RequireReason: true}
+	t.Run("approval", func(t *testing.T) {
+		w := newWorld(t)
+		w.owner("ann")
+		r := w.askAs("main", "agent:main", `{}`, wanting)
+		contains(t, w.tap("ann", w.token("ann", r, bot.LabelApproveForTime)), "Answer the message")
+		asked := w.question("ann", 1)
+		contains(t, asked.Text, "approved")
+		w.labelled("ann", r, bot.LabelBack)
+		contains(t, w.replies("ann", asked.at, "the customer is in the room"), "Approved for 60 min")
+		if now := w.now(r); *now.Resolution != policy.Once || *now.Reason != "the customer is in the room" {
+			t.Errorf("request is %+v", now)
+		}
+	})
+	t.Run("rejection", func(t *testing.T) {
+		w := newWorld(t)
+		w.owner("ann")
+		r := w.askAs("main", "agent:main", `{}`, wanting)
+		if m := w.card("ann", r); token(m.card, bot.LabelRejectWhy) != "" {
+			t.Error("two buttons lead to one dialog")
+		}
+		contains(t, w.tap("ann", w.token("ann", r, bot.LabelReject)), "Tap a reason")
+		contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelTooRisky)), "Rejected")
+		wantRejected(t, w.now(r), "Ann", "Too risky.")
+	})
+}

@@ -66,7 +66,10 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 // press does what the button is for.
 func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.Button, user identity.User) (string, error) {
 	who := actor(ch, user)
+	wanting := btn.Settings.RequireReason && btn.Action.Reason() == "" && btn.Status == approvals.Pending
 	switch {
+	case btn.Action.Decides() && wanting:
+		return b.awaitReason(ctx, ch, ev, btn, btn.Action, who)
 	case btn.Action.Decides():
 		return b.tapDecides(ctx, ch, ev, btn, who)
 	case btn.Action == approvals.Review:

@@ -27,8 +27,11 @@ var refusals = []struct {
 }{
 	{"message is not modified", errNotModified},
 	{"can't parse entities", errParse},
+	{"entity_bounds_invalid", errParse},
+	{"entity_text_invalid", errParse},
 	{"message is too long", errTooLong},
 	{"text is too long", errTooLong},
+	{"message_too_long", errTooLong},
 	{"query is too old", errTooOld},
 	{"query id is invalid", errTooOld},
 	{"query_id_invalid", errTooOld},
@@ -40,6 +43,10 @@ var refusals = []struct {
 	{"user not found", bot.ErrUnreachable},
 	{"peer_id_invalid", bot.ErrUnreachable},
 	{"user is deactivated", bot.ErrUnreachable},
+	{"input_user_deactivated", bot.ErrUnreachable},
+	{"user_is_blocked", bot.ErrUnreachable},
+	{"chat_write_forbidden", bot.ErrUnreachable},
+	{"chat_restricted", bot.ErrUnreachable},
 	{"have no rights to send a message", bot.ErrUnreachable},
 }
 

@@ -186,6 +186,15 @@ func TestUpdatesOfNobody(t *testing.T) {
 		"in a channel's name":  `{"update_id":1,"message":{"message_id":2,"from":{"id":777000},"sender_chat":{"id":-7},"chat":{"id":-9,"type":"supergroup"},"text":"/approve 1"}}`,
 		"membership":           `{"update_id":1,"my_chat_member":{"from":{"id":9}}}`,
 		"a photo":              `{"update_id":1,"message":{"message_id":2,"from":{"id":9},"chat":{"id":9,"type":"private"},"photo":[]}}`,
+		"edited":               `{"update_id":1,"edited_message":{"message_id":2,"from":{"id":9},"chat":{"id":9,"type":"private"},"text":"approve 1"}}`,
+		"a channel's post":     `{"update_id":1,"channel_post":{"message_id":2,"sender_chat":{"id":-9},"chat":{"id":-9,"type":"channel"},"text":"/approve 1"}}`,
+		"anonymous admin":      `{"update_id":1,"message":{"message_id":2,"from":{"id":1087968824,"is_bot":true},"sender_chat":{"id":-9},"chat":{"id":-9,"type":"supergroup"},"text":"/approve 1"}}`,
+		"linked channel":       `{"update_id":1,"message":{"message_id":2,"from":{"id":777000},"sender_chat":{"id":-7},"is_automatic_forward":true,"chat":{"id":-9,"type":"supergroup"},"text":"/approve 1"}}`,
+		"group moved away":     `{"update_id":1,"message":{"message_id":2,"from":{"id":9},"chat":{"id":-9,"type":"group"},"migrate_to_chat_id":-1009}}`,
+		"group moved here":     `{"update_id":1,"message":{"message_id":2,"from":{"id":9},"chat":{"id":-1009,"type":"supergroup"},"migrate_from_chat_id":-9}}`,
+		"added to a group":     `{"update_id":1,"my_chat_member":{"from":{"id":9},"chat":{"id":-9,"type":"group"},"new_chat_member":{"status":"member"}}}`,
+		"standing of another":  `{"update_id":1,"my_chat_member":{"from":{"id":8},"chat":{"id":9,"type":"private"},"new_chat_member":{"status":"kicked"}}}`,
+		"an unknown standing":  `{"update_id":1,"my_chat_member":{"from":{"id":9},"chat":{"id":9,"type":"private"},"new_chat_member":{"status":"left"}}}`,
 		"a kind of the future": `{"update_id":1,"brain_wave":{"from":{"id":9}}}`,
 	} {
 		if ev, ok, err := s.channel.Decode(json.RawMessage(payload)); ok || err != nil {
