@@ -85,9 +85,9 @@ func (b *Bot) channel(ctx context.Context, namespace, agentID string) (Channel, 
 	return ch, nil
 }
 
-// AddWorkers registers the workers of all jobs in approvals.CardQueue and
-// CallQueue. Only processes that have the channels may work the first, only
-// those that have a Runner the second.
+// AddWorkers registers the workers of all jobs in approvals.CardQueue,
+// session.MessageQueue and CallQueue. Only processes that have the channels may
+// work the first two, only those that have a Runner the last.
 func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &inboxWorker{bot: b})
 	river.AddWorker(workers, &deliverWorker{bot: b})
@@ -98,6 +98,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &linkQuestionWorker{bot: b})
 	river.AddWorker(workers, &homeWorker{bot: b})
 	river.AddWorker(workers, &callWorker{bot: b})
+	river.AddWorker(workers, &answerWorker{bot: b})
 }
 
 // Run receives from all channels until ctx ends, and returns nil when all have

@@ -102,7 +102,9 @@ type Recipient struct {
 	// Identity is the platform user id as identities spell it: "123456" on
 	// Telegram, "T01/U02" on Slack.
 	Identity string
-	// ReplyTo is the message a reply belongs to, zero for a message of its own.
+	// ReplyTo is the message a reply belongs to, zero for a message of its own. A
+	// card without buttons goes to the group that the message stands in, one with
+	// buttons never leaves the direct chat.
 	ReplyTo MessageRef
 }
 

@@ -2,12 +2,19 @@ package bot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"holm/internal/db"
+	"holm/internal/identity"
 	"holm/internal/session"
 )
 
@@ -46,7 +53,7 @@ func (b *Bot) newChatSession(ctx context.Context, tx pgx.Tx, l line, agentID str
 	_, err := tx.Exec(ctx, `
 		INSERT INTO chats (session_id, agent_id, channel, identity, chat, message, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())`,
-		s.ID, agentID, l.who.Channel, l.who.Identity, l.group(), l.ev.Message.Message)
+		s.ID, agentID, l.who.Channel, l.who.Identity, l.group(), "")
 	if err != nil {
 		return s, fmt.Errorf("store chat: %w", err)
 	}
@@ -59,4 +66,122 @@ func (l line) group() string {
 		return ""
 	}
 	return l.ev.Message.Chat
+}
+
+// toAgent stores a text for the agent's programs, in the person's session. The
+// agent answers; where nobody listens the bot says so.
+func (b *Bot) toAgent(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	if l.rest == "" {
+		return "", misuse("What should I say?")
+	}
+	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		s, err := b.chatSession(ctx, tx, l, agentID)
+		if err != nil {
+			return done, err
+		}
+		done.wakes = session.Keys(agentID, s.ID)
+		if err := b.answersGoTo(ctx, tx, s, l.ev.Message); err != nil {
+			return done, err
+		}
+		_, err = session.Post(ctx, tx, b.Jobs, s, l.who.user.ID, session.Message{Text: l.rest, Name: l.who.user.Name})
+		if err != nil {
+			return done, err
+		}
+		attached, err := session.Attached(ctx, tx, agentID)
+		if err == nil && !attached {
+			done.reply = b.nobody(l, agentID)
+		}
+		return done, err
+	})
+}
+
+// nobody says that no program of the agent listens.
+func (b *Bot) nobody(l line, agentID string) string {
+	text := fmt.Sprintf("No program of agent %s listens now; it finds your message when it comes.", agentID)
+	if verb, _ := firstWord(l.rest); verb != "" {
+		if near := b.nearest(strings.ToLower(verb), l.who); near != nil {
+			text += fmt.Sprintf(" Did you mean: %s?", near.shape())
+		}
+	}
+	return text + " Send help for what I can do myself."
+}
+
+// answersGoTo notes the message that the next answer in a group replies to.
+func (b *Bot) answersGoTo(ctx context.Context, tx pgx.Tx, s session.Session, at MessageRef) error {
+	ref, err := json.Marshal(at)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	if _, err := tx.Exec(ctx, `UPDATE chats SET message = $2 WHERE session_id = $1`, s.ID, string(ref)); err != nil {
+		return fmt.Errorf("note message: %w", err)
+	}
+	return nil
+}
+
+// fresh begins a new session.
+func (b *Bot) fresh(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		_, err = b.newChatSession(ctx, tx, l, agentID)
+		done.reply = fmt.Sprintf("A fresh conversation with agent %s begins here.", agentID)
+		return done, err
+	})
+}
+
+// answerWorker works session.DeliverArgs.
+type answerWorker struct {
+	river.WorkerDefaults[session.DeliverArgs]
+	bot *Bot
+}
+
+// NextRetry implements river.Worker.
+func (w *answerWorker) NextRetry(job *river.Job[session.DeliverArgs]) time.Time {
+	return retryAt(job.Attempt)
+}
+
+// Work hands an agent's answer to a job that sends it to the chat of its
+// session, if its person still is a member.
+func (w *answerWorker) Work(ctx context.Context, job *river.Job[session.DeliverArgs]) error {
+	b := w.bot
+	var n noticeArgs
+	var userID, group, at string
+	var payload []byte
+	err := b.Pool.QueryRow(ctx, `
+		SELECT e.payload, c.agent_id, c.channel, c.identity, c.chat, c.message, s.requester_id
+		FROM session_events e
+		JOIN chats c ON c.session_id = e.session_id
+		JOIN sessions s ON s.id = e.session_id
+		WHERE e.id = $1`, job.Args.EventID).Scan(&payload, &n.AgentID, &n.Channel, &n.Identity, &group, &at, &userID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // deleted with its agent
+	}
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	var m session.Message
+	if err := json.Unmarshal(payload, &m); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if group != "" {
+		_ = json.Unmarshal([]byte(at), &n.ReplyTo) // without one the answer goes to the direct chat
+	}
+	role, err := identity.RoleOf(ctx, b.Pool, n.AgentID, userID)
+	if err != nil || role == "" {
+		return err
+	}
+	n.Text, n.Lasting = Visible(m.Text), true
+	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		if err := b.queue(ctx, tx, n); err != nil {
+			return err
+		}
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
 }

@@ -40,6 +40,9 @@ type command struct {
 	// fault.Error is told to the person; other errors are internal ones, and the
 	// command is then tried again.
 	do func(b *Bot, ctx context.Context, l line) (string, error)
+	// public replies go where the command was typed; all others tell what is the
+	// person's alone, and go to their direct chat.
+	public bool
 }
 
 // shape is the command as it is typed.
@@ -73,41 +76,63 @@ func misusef(format string, args ...any) error { return misuse(fmt.Sprintf(forma
 // internal failure is given back to be tried again, and told when it is the
 // last.
 func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, event inboxArgs, last bool) error {
-	reply, err := b.replyTo(ctx, ch, ev, event)
+	l := line{ch: ch, ev: ev, event: event}
+	reply, err := b.replyTo(ctx, &l)
 	if err != nil && !last {
 		return err
 	}
 	if err != nil {
 		reply = "This could not be done. Please send it again."
 	}
-	if reply == "" {
-		return nil
-	}
-	to := Recipient{Identity: ev.Identity}
-	if ev.Direct {
-		to.ReplyTo = ev.Message
-	}
-	for _, part := range pieces(reply, max(ch.Limits().Total, 1)) {
-		if failed := b.say(ctx, ch, to, part); failed != nil {
-			return errors.Join(err, fmt.Errorf("reply: %w", failed))
-		}
-	}
-	return err
+	return errors.Join(err, b.reply(ctx, l, reply))
 }
 
-func (b *Bot) replyTo(ctx context.Context, ch Channel, ev Event, event inboxArgs) (string, error) {
-	if text, ok, err := b.promptAnswer(ctx, ch, ev); ok || err != nil {
+// replyInPlace tells whether the reply may be read where the line was typed.
+func (l line) replyInPlace() bool { return l.ev.Direct || l.cmd != nil && l.cmd.public }
+
+// reply sends the reply and, where the command was typed in a group, a word
+// there that tells where to look for it.
+func (b *Bot) reply(ctx context.Context, l line, reply string) error {
+	to := Recipient{Identity: l.ev.Identity}
+	if l.replyInPlace() {
+		to.ReplyTo = l.ev.Message
+	}
+	hint := "I answer in your own chat with me."
+	for _, part := range pieces(reply, max(l.ch.Limits().Total, 1)) {
+		if part == "" {
+			break // it is on its way
+		}
+		_, err := l.ch.Send(ctx, to, Card{Head: part})
+		if errors.Is(err, ErrUnreachable) {
+			hint = "I cannot write to you. Open a chat with me first, then ask again."
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reply: %w", err)
+		}
+	}
+	if l.replyInPlace() || l.ev.Message.Chat == "" {
+		return nil
+	}
+	if err := b.say(ctx, l.ch, Recipient{Identity: l.ev.Identity, ReplyTo: l.ev.Message}, hint); err != nil {
+		return fmt.Errorf("reply in a group: %w", err)
+	}
+	return nil
+}
+
+func (b *Bot) replyTo(ctx context.Context, l *line) (string, error) {
+	if text, ok, err := b.promptAnswer(ctx, l.ch, l.ev); ok || err != nil {
 		return text, err
 	}
-	who, err := b.personOf(ctx, ch, ev)
-	if err != nil {
+	var err error
+	if l.who, err = b.personOf(ctx, l.ch, l.ev); err != nil {
 		return "", err
 	}
-	return b.command(ctx, line{ch: ch, ev: ev, event: event, who: who})
+	return b.command(ctx, l)
 }
 
 // command gives the reply to one text. Its errors are internal ones.
-func (b *Bot) command(ctx context.Context, l line) (string, error) {
+func (b *Bot) command(ctx context.Context, l *line) (string, error) {
 	verb, rest := firstWord(l.ev.Text)
 	slash := l.ev.Command || strings.HasPrefix(verb, "/")
 	verb = strings.ToLower(strings.TrimPrefix(verb, "/"))
@@ -119,19 +144,28 @@ func (b *Bot) command(ctx context.Context, l line) (string, error) {
 		return reply, err
 	}
 	if len(l.who.roles) == 0 {
-		if reply, err := b.welcome(ctx, &l); reply != "" || err != nil {
+		if reply, err := b.welcome(ctx, l); reply != "" || err != nil {
 			return reply, err
 		}
 	}
-	l.cmd = b.find(cmp.Or(verb, "help"))
-	if l.cmd == nil || l.cmd.usage == "" && rest != "" && !slash {
+	if l.cmd = b.find(cmp.Or(verb, "help")); l.cmd == nil && slash {
 		return b.unknown(l.who, verb), nil
 	}
+	l.read(rest)
+	if l.cmd == nil || !slash && l.rest != "" && (l.cmd.usage == "" || l.cmd.usage == "[@AGENT]") {
+		l.cmd = b.find("say")
+		l.read(l.ev.Text)
+	}
+	return b.obey(ctx, *l)
+}
+
+// read takes the agent's name off the words behind a command.
+func (l *line) read(rest string) {
+	l.agent = ""
 	if word, behind := firstWord(rest); len(word) > 1 && word[0] == '@' {
 		l.agent, rest = word[1:], behind
 	}
-	l.rest, l.words = rest, strings.Fields(rest)
-	return b.obey(ctx, l)
+	l.rest, l.words = strings.TrimSpace(rest), strings.Fields(rest)
 }
 
 // obey does one command.
@@ -220,7 +254,11 @@ func (b *Bot) once(ctx context.Context, l line, do func(tx pgx.Tx) (effect, erro
 		if err != nil || done.reply == "" {
 			return err
 		}
-		return b.queue(ctx, tx, noticeArgs{Channel: l.event.Channel, Identity: l.ev.Identity, Text: done.reply})
+		n := noticeArgs{Channel: l.event.Channel, Identity: l.ev.Identity, Text: done.reply}
+		if l.replyInPlace() {
+			n.ReplyTo = l.ev.Message
+		}
+		return b.queue(ctx, tx, n)
 	})
 	if err == nil {
 		b.Hub.Publish(wakes...)

@@ -6,24 +6,26 @@ import "strings"
 // (start TOKEN, link TOKEN) are taken before it, from strangers too.
 func table() []*command {
 	return []*command{
-		{"start", members, "", "who you are here, and this help", (*Bot).start},
-		{"help", members, "[COMMAND]", "what you can do; of one command: how", (*Bot).help},
-		{"whoami", members, "", "who you are here", (*Bot).whoami},
-		{"link", members, "[TOKEN]", "link another account of yours to this one; with a token: say that this is the other account, or accept an invitation", (*Bot).link},
-		{"unlink", members, "[N]", "undo what was linked within a day", (*Bot).unlink},
-		{"undo", members, "N", "the same", (*Bot).unlink},
-		{"tools", members, "[@AGENT] [TOOL]", "the tools you may call now, and where approval is needed; of one tool: its arguments", (*Bot).tools},
-		{"run", members, "[@AGENT] TOOL NAME=VALUE … or {JSON}", "call a tool as yourself; quotes keep spaces together", (*Bot).run},
-		{"requests", members, "[@AGENT]", "your newest requests and how they stand", (*Bot).requests},
-		{"status", members, "N", "how request N of yours stands", (*Bot).status},
-		{"cancel", members, "N [REASON]", "take request N back, if nobody has answered it", (*Bot).cancel},
+		{name: "start", who: members, usage: "", help: "who you are here, and this help", do: (*Bot).start},
+		{name: "help", who: members, usage: "[COMMAND]", help: "what you can do; of one command: how", do: (*Bot).help},
+		{name: "whoami", who: members, usage: "", help: "who you are here", do: (*Bot).whoami},
+		{name: "link", who: members, usage: "[TOKEN]", help: "link another account of yours to this one; with a token: say that this is the other account, or accept an invitation", do: (*Bot).link},
+		{name: "unlink", who: members, usage: "[N]", help: "undo what was linked within a day", do: (*Bot).unlink},
+		{name: "undo", who: members, usage: "N", help: "the same", do: (*Bot).unlink},
+		{name: "say", who: members, usage: "[@AGENT] TEXT", help: "write to the agent; any text that is no command does the same", do: (*Bot).toAgent, public: true},
+		{name: "new", who: members, usage: "[@AGENT]", help: "begin a fresh conversation with the agent", do: (*Bot).fresh},
+		{name: "tools", who: members, usage: "[@AGENT] [TOOL]", help: "the tools you may call now, and where approval is needed; of one tool: its arguments", do: (*Bot).tools},
+		{name: "run", who: members, usage: "[@AGENT] TOOL NAME=VALUE … or {JSON}", help: "call a tool as yourself; quotes keep spaces together", do: (*Bot).run},
+		{name: "requests", who: members, usage: "[@AGENT]", help: "your newest requests and how they stand", do: (*Bot).requests},
+		{name: "status", who: members, usage: "N", help: "how request N of yours stands", do: (*Bot).status},
+		{name: "cancel", who: members, usage: "N [REASON]", help: "take request N back, if nobody has answered it", do: (*Bot).cancel},
 
-		{"pending", reviewers, "[@AGENT]", "what waits for a decision", (*Bot).pending},
-		{"approve", reviewers, "N [single|hour|always|always these] [REASON]",
-			"allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", (*Bot).approve},
-		{"reject", reviewers, "N [REASON]", "refuse; the reason is passed on", (*Bot).reject},
-		{"grants", owners, "[@AGENT]", "what approvals still let through", (*Bot).grants},
-		{"revoke", owners, "N", "take back what request N left", (*Bot).revoke},
+
+		{name: "pending", who: reviewers, usage: "[@AGENT]", help: "what waits for a decision", do: (*Bot).pending},
+		{name: "approve", who: reviewers, usage: "N [single|hour|always|always these] [REASON]", help: "allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", do: (*Bot).approve},
+		{name: "reject", who: reviewers, usage: "N [REASON]", help: "refuse; the reason is passed on", do: (*Bot).reject},
+		{name: "grants", who: owners, usage: "[@AGENT]", help: "what approvals still let through", do: (*Bot).grants},
+		{name: "revoke", who: owners, usage: "N", help: "take back what request N left", do: (*Bot).revoke},
 	}
 }
 

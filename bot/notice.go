@@ -19,6 +19,8 @@ type noticeArgs struct {
 	Channel  string `json:"channel"`
 	Identity string `json:"identity"`
 	Text     string `json:"text"`
+	// ReplyTo is the message that is answered, zero for none.
+	ReplyTo MessageRef `json:"replyTo,omitzero"`
 	// Lasting messages are sent however late; others are news that grow old.
 	Lasting bool `json:"lasting,omitempty"`
 	// File is the name under which a text of many parts goes as a file, with
@@ -60,7 +62,7 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 	if ch == nil || !n.Lasting && time.Since(job.CreatedAt) > noticeTime {
 		return nil
 	}
-	to := Recipient{Identity: n.Identity}
+	to := Recipient{Identity: n.Identity, ReplyTo: n.ReplyTo}
 	parts := pieces(n.Text, max(ch.Limits().Total, 1))
 	files, ok := ch.(FileSender)
 	if ok && n.File != "" && len(parts) > fewParts {

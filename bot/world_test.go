@@ -80,7 +80,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{
-			approvals.CardQueue: {MaxWorkers: 8}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4},
+			approvals.CardQueue: {MaxWorkers: 8}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4},
 		},
 	}))
 	w.tx(func(tx pgx.Tx) error {
@@ -346,7 +346,7 @@ func (w *world) startTwin() {
 	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}, bot.CallQueue: {MaxWorkers: 4}},
+		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
 	}))
 	if err := client.Start(w.ctx); err != nil {
 		w.t.Fatal(err)

@@ -16,11 +16,15 @@ import (
 )
 
 // Send implements bot.Channel. The direct chat of a person has the person's
-// own id; it exists once they have pressed Start.
+// own id; it exists once they have pressed Start. A reply without buttons to a
+// message in a group goes there.
 func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bot.MessageRef, error) {
 	chat, err := directChat(to.Identity)
 	if err != nil {
 		return bot.MessageRef{}, err
+	}
+	if group, _, err := parseRef(to.ReplyTo); err == nil && group < 0 && len(card.Buttons) == 0 {
+		chat = group // the ids of groups are negative
 	}
 	keys, err := keyboardOf(card)
 	if err != nil {

@@ -100,23 +100,32 @@ func TestPlainMessageIsItsHead(t *testing.T) {
 	}
 }
 
-func TestReplyPointsIntoTheSameChatOnly(t *testing.T) {
+func TestReplyGoesWhereTheMessageIsAndButtonsStayDirect(t *testing.T) {
 	s := newSetup(t, telegramfake.Options{AllowUnconfirmed: true})
 	said := s.owner.Say("/help")
 	group := s.tg.Group("team", s.owner)
 	inGroup := group.Post("hi")
+	direct := bot.MessageRef{Chat: id(s.owner), Message: fmt.Sprint(said.MessageID)}
+	buttons := [][]bot.Button{{{Label: "Approve", Token: "tok"}}}
 	to := s.to()
-	for want, ref := range map[int64]bot.MessageRef{
-		said.MessageID: {Chat: id(s.owner), Message: fmt.Sprint(said.MessageID)},
-		0:              s.ref(inGroup),
+	for _, c := range []struct {
+		at      bot.MessageRef
+		buttons [][]bot.Button
+		chat    int64
+		replyTo int64
+	}{
+		{direct, nil, s.owner.ID, said.MessageID},
+		{s.ref(inGroup), nil, group.ID(), inGroup.ID},
+		{s.ref(inGroup), buttons, s.owner.ID, 0},
 	} {
-		to.ReplyTo = ref
-		sent, err := s.channel.Send(t.Context(), to, bot.Card{Head: "here you are"})
+		to.ReplyTo = c.at
+		sent, err := s.channel.Send(t.Context(), to, bot.Card{Head: "here you are", Buttons: c.buttons})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := s.message(sent); m.ReplyTo != want || m.Chat != s.owner.ID {
-			t.Errorf("replied to %d in chat %d", m.ReplyTo, m.Chat)
+		m := s.tg.WaitMessage(c.chat, func(m telegramfake.Message) bool { return s.ref(m) == sent })
+		if m.ReplyTo != c.replyTo {
+			t.Errorf("replied to %d in chat %d, want %d in %d", m.ReplyTo, m.Chat, c.replyTo, c.chat)
 		}
 	}
 	to.ReplyTo = bot.MessageRef{Chat: id(s.owner), Message: "99999999"}

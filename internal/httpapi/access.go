@@ -6,6 +6,7 @@ import (
 
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/session"
 )
 
 // operatorOnly refuses everybody but the operator.
@@ -41,6 +42,9 @@ func (s *server) manages(ctx context.Context, agentID string) error {
 type sight struct {
 	requester string   // empty: all
 	ids       []string // of the requester, with those from before a merge
+	// answers is set for the agent's own key, whose programs answer what people
+	// write: it sees their conversations too.
+	answers bool
 }
 
 // sees gives the caller's sight of an agent. An owner sees all; a person
@@ -57,7 +61,15 @@ func (s *server) sees(ctx context.Context, agentID string) (sight, error) {
 		return sight{}, fault.New(fault.Forbidden, "unknown_person", "%s is not linked to a user", c.person)
 	}
 	ids, err := identity.PersonIDs(ctx, s.Pool, c.requester)
-	return sight{requester: c.requester, ids: ids}, err
+	return sight{requester: c.requester, ids: ids, answers: c.requester == identity.AgentRequester(agentID)}, err
+}
+
+// conversations are the kinds of sessions that people begin to talk in.
+var conversations = []session.Kind{session.Chat, session.API}
+
+// coversSession tells whether a session may be seen.
+func (v sight) coversSession(s session.Session) bool {
+	return v.covers(s.RequesterID) || v.answers && slices.Contains(conversations, s.Kind)
 }
 
 // covers tells whether something that belongs to requester may be seen.

@@ -76,7 +76,6 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"DELETE", "/api/agents/main/circles/ops", ""},
 		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`},
 		{"DELETE", "/api/channels/matrix", ""},
-		{"GET", "/api/agents/main/events", ""},
 		{"GET", "/api/agents/main/grants", ""},
 		{"DELETE", "/api/agents/main/grants/x", ""},
 		{"DELETE", "/api/agents/main/grants/by-short/1", ""},

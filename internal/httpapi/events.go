@@ -2,15 +2,18 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"holm/approvals"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/internal/session"
 )
 
@@ -27,7 +30,7 @@ func (s *server) registerEvents() {
 	}, s.followSession)
 	handle(s, huma.Operation{
 		OperationID: "follow-agent", Method: http.MethodGet, Path: "/api/agents/{agentId}/events",
-		Summary: "Follow the events of all sessions", Description: description + " For owners the stream also tells of open questions, with " +
+		Summary: "Follow the events of all sessions", Description: description + " An agent's key follows its own sessions and the conversations of people, which it answers. For owners the stream also tells of open questions, with " +
 			"approval_pending: of all when it begins, then of each as it comes. These events have no id and are not kept: a reader that comes back is told anew.", Tags: []string{"sessions"}, Responses: stream,
 	}, s.followAgent)
 }
@@ -63,7 +66,7 @@ func (s *server) followSession(ctx context.Context, in *followSessionInput) (*hu
 	if _, err := s.session(ctx, in.AgentID, in.SessionID); err != nil {
 		return nil, err
 	}
-	return s.events(ctx, in.AgentID, in.SessionID, in.Position, nil)
+	return s.events(ctx, in.AgentID, in.SessionID, in.Position, nil, nil)
 }
 
 type followAgentInput struct {
@@ -76,14 +79,48 @@ func (s *server) followAgent(ctx context.Context, in *followAgentInput) (*huma.S
 	if err != nil {
 		return nil, err
 	}
+	if see.answers {
+		return s.events(ctx, in.AgentID, "", in.Position, nil, s.seenSessions(in.AgentID, see))
+	}
 	if see.requester != "" {
 		return nil, fault.New(fault.Forbidden, "forbidden", "only an owner may follow all sessions; follow one of your own")
 	}
 	pending := &approvals.PendingWatch{Queryer: s.Pool, AgentID: in.AgentID}
-	return s.events(ctx, in.AgentID, "", in.Position, pending.Next)
+	return s.events(ctx, in.AgentID, "", in.Position, pending.Next, nil)
 }
 
-func (s *server) events(ctx context.Context, agentID, sessionID string, p Position, beside func(context.Context) ([]session.Event, error)) (*huma.StreamResponse, error) {
+// seenSessions tells which sessions a sight covers, and looks at each once.
+func (s *server) seenSessions(agentID string, see sight) func(context.Context, string) (bool, error) {
+	known := map[string]bool{}
+	return func(ctx context.Context, id string) (bool, error) {
+		if seen, ok := known[id]; ok {
+			return seen, nil
+		}
+		found, err := session.Get(ctx, s.Pool, agentID, id)
+		if err != nil {
+			return false, err
+		}
+		known[id] = see.coversSession(found)
+		return known[id], nil
+	}
+}
+
+// attached notes a program of the agent for as long as it follows events.
+func (s *server) attached(ctx context.Context, agentID string) func() error {
+	if callerOf(ctx).requester != identity.AgentRequester(agentID) {
+		return func() error { return nil }
+	}
+	var noted time.Time
+	return func() error {
+		if time.Since(noted) < session.AttachEvery {
+			return nil
+		}
+		noted = time.Now()
+		return session.Attach(ctx, s.Pool, agentID)
+	}
+}
+
+func (s *server) events(ctx context.Context, agentID, sessionID string, p Position, beside func(context.Context) ([]session.Event, error), seen func(context.Context, string) (bool, error)) (*huma.StreamResponse, error) {
 	last, err := p.last()
 	if err != nil {
 		return nil, err
@@ -99,15 +136,28 @@ func (s *server) events(ctx context.Context, agentID, sessionID string, p Positi
 		out := s.newEventWriter(w, callerOf(r.Context()))
 		events := &session.Stream{
 			Pool: s.Pool, Hub: s.Hub, AgentID: agentID, SessionID: sessionID, After: last,
-			Once: !p.Follow, Beside: beside, IdleEvery: s.Heartbeat, Idle: out.heartbeat,
+			Once: !p.Follow, Beside: beside, IdleEvery: s.Heartbeat,
+		}
+		attached := s.attached(r.Context(), agentID)
+		events.Idle = func() error { return errors.Join(attached(), out.heartbeat()) }
+		emit := func(event session.Event) error {
+			if err := attached(); err != nil {
+				return err
+			}
+			if seen != nil {
+				if ok, err := seen(r.Context(), event.SessionID); err != nil || !ok {
+					return err
+				}
+			}
+			return out.event(event)
 		}
 		// Whatever ends the stream, the reader comes back with the last id it has.
 		begin := out.begin
 		if live {
 			begin = func() error { return out.beginAfter(last) }
 		}
-		if begin() == nil {
-			_ = s.whileServing(r.Context(), func(ctx context.Context) error { return events.Run(ctx, out.event) })
+		if errors.Join(attached(), begin()) == nil {
+			_ = s.whileServing(r.Context(), func(ctx context.Context) error { return events.Run(ctx, emit) })
 		}
 	}}, nil
 }

@@ -338,7 +338,7 @@ func TestThePersonCountsOnlyBesideItsChannel(t *testing.T) {
 	if owner, guest, byKey := see(e.token, "@owner"), see(e.token, "@guest"), see(key, "@owner"); owner != 2 || guest != 0 || byKey != 2 {
 		t.Errorf("owner sees %d, guest %d, key %d", owner, guest, byKey)
 	}
-	e.as(key, "GET", "/api/agents/main/events?follow=false", "", "X-Channel-User-Id", "@owner").is(403)
+	e.as(key, "GET", "/api/agents/main/grants", "", "X-Channel-User-Id", "@owner").is(403)
 	e.as("", "GET", approvalsPath, "", "X-Channel-User-Id", "@owner").is(401)
 	// A channel manages nothing, not even for an owner.
 	e.as(e.token, "GET", "/api/agents/main/policies", "", "X-Channel-User-Id", "@owner").is(403, "forbidden")

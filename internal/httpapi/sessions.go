@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"holm/internal/fault"
 	"holm/internal/session"
@@ -14,12 +16,21 @@ func (s *server) registerSessions() {
 	handle(s, huma.Operation{
 		OperationID: "list-sessions", Method: http.MethodGet, Path: "/api/agents/{agentId}/sessions",
 		Summary: "List sessions, the newest first", Tags: []string{"sessions"},
-		Description: "An agent's key and a person who is no owner see their own sessions alone.",
+		Description: "A person who is no owner sees their own sessions alone; an agent's key its own and the conversations of people.",
 	}, s.listSessions)
+	handle(s, huma.Operation{
+		OperationID: "begin-session", Method: http.MethodPost, Path: "/api/agents/{agentId}/sessions", DefaultStatus: http.StatusCreated,
+		Summary: "Begin a session of one's own", Tags: []string{"sessions"},
+	}, s.beginSession)
 	handle(s, huma.Operation{
 		OperationID: "show-session", Method: http.MethodGet, Path: "/api/agents/{agentId}/sessions/{sessionId}",
 		Summary: "Show a session", Tags: []string{"sessions"},
 	}, s.showSession)
+	handle(s, huma.Operation{
+		OperationID: "post-message", Method: http.MethodPost, Path: "/api/agents/{agentId}/sessions/{sessionId}/messages", DefaultStatus: http.StatusCreated,
+		Summary: "Say something in a session", Tags: []string{"sessions"},
+		Description: "With the agent's own key it is an agent_message, which a chat session brings to its person's chat; from the person whose session it is, a user_message.",
+	}, s.postMessage)
 }
 
 type listSessionsInput struct {
@@ -32,8 +43,27 @@ func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := session.List(ctx, s.Pool, in.AgentID, see.requester, in.Limit)
+	var also []session.Kind
+	if see.answers {
+		also = conversations
+	}
+	sessions, err := session.List(ctx, s.Pool, in.AgentID, see.requester, in.Limit, also...)
 	return list(sessions), err
+}
+
+func (s *server) beginSession(ctx context.Context, in *AgentPath) (*oneOf[session.Session], error) {
+	if err := s.known(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	begun := session.Session{ID: "api:" + uuid.Must(uuid.NewV7()).String(), AgentID: in.AgentID, Kind: session.API, RequesterID: callerOf(ctx).requester}
+	if begun.RequesterID == "" {
+		return nil, fault.New(fault.Forbidden, "forbidden", "only an agent's key or a known person has sessions")
+	}
+	if err := session.Ensure(ctx, s.Pool, begun); err != nil {
+		return nil, err
+	}
+	begun, err := session.Get(ctx, s.Pool, begun.AgentID, begun.ID)
+	return &oneOf[session.Session]{Body: begun}, err
 }
 
 // SessionPath names a session in a path.
@@ -54,8 +84,34 @@ func (s *server) session(ctx context.Context, agentID, id string) (session.Sessi
 		return session.Session{}, err
 	}
 	found, err := session.Get(ctx, s.Pool, agentID, id)
-	if err == nil && !see.covers(found.RequesterID) {
+	if err == nil && !see.coversSession(found) {
 		return session.Session{}, fault.NotFoundf("no session %q", id)
 	}
 	return found, err
+}
+
+type postMessageInput struct {
+	SessionPath
+	Body struct {
+		Text string `json:"text" minLength:"1" maxLength:"100000"`
+	}
+}
+
+// PostedMessage names the event that a message became.
+type PostedMessage struct {
+	ID int64 `json:"id"`
+}
+
+func (s *server) postMessage(ctx context.Context, in *postMessageInput) (*oneOf[PostedMessage], error) {
+	found, err := s.session(ctx, in.AgentID, in.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	c := callerOf(ctx)
+	var out oneOf[PostedMessage]
+	err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		out.Body.ID, err = session.Post(ctx, tx, s.Approvals.Jobs, found, c.requester, session.Message{Text: in.Body.Text, Name: c.name})
+		return err
+	}, session.Keys(in.AgentID, in.SessionID)...)
+	return &out, err
 }

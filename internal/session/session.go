@@ -113,8 +113,8 @@ func Get(ctx context.Context, q db.Queryer, agentID, id string) (Session, error)
 }
 
 // List gives the newest sessions of an agent; requester, the whole person, filters
-// when set.
-func List(ctx context.Context, q db.Queryer, agentID, requester string, limit int) ([]Session, error) {
+// when set, and those of the kinds also are given then.
+func List(ctx context.Context, q db.Queryer, agentID, requester string, limit int, also ...Kind) ([]Session, error) {
 	ids, err := identity.PersonIDs(ctx, q, requester)
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func List(ctx context.Context, q db.Queryer, agentID, requester string, limit in
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`
 		FROM sessions
-		WHERE agent_id = $1 AND ($2 = '' OR requester_id = ANY($4))
+		WHERE agent_id = $1 AND ($2 = '' OR requester_id = ANY($4) OR kind = ANY($5))
 		ORDER BY created_at DESC, id
-		LIMIT $3`, agentID, requester, limit, ids)
+		LIMIT $3`, agentID, requester, limit, ids, also)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -163,13 +163,18 @@ const (
 	// ToolCall and ToolResult are of calls that people type in a chat.
 	ToolCall   = "tool_call"
 	ToolResult = "tool_result"
+	// UserMessage and AgentMessage are what is said in a session.
+	UserMessage  = "user_message"
+	AgentMessage = "agent_message"
 )
 
 // ApprovalTypes are the types that tell the life of a request.
 func ApprovalTypes() []string { return []string{ApprovalRequested, ApprovalResolved, ApprovalExecuted} }
 
 // Types are all types that can be asked for by name.
-func Types() []string { return ApprovalTypes() }
+func Types() []string {
+	return append(ApprovalTypes(), UserMessage, AgentMessage, ToolCall, ToolResult)
+}
 
 // Append adds an event in the caller's transaction and gives its id.
 //
