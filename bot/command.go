@@ -140,7 +140,7 @@ func (b *Bot) command(ctx context.Context, l *line) (string, error) {
 		token, _ := firstWord(rest)
 		return b.redeem(ctx, l.ev, l.who, token)
 	}
-	if reply, ok, err := b.answerLink(ctx, l, verb, rest); ok || err != nil {
+	if reply, ok, err := b.answerLink(ctx, *l, verb, rest); ok || err != nil {
 		return reply, err
 	}
 	if len(l.who.roles) == 0 {

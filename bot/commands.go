@@ -20,7 +20,6 @@ func table() []*command {
 		{name: "status", who: members, usage: "N", help: "how request N of yours stands", do: (*Bot).status},
 		{name: "cancel", who: members, usage: "N [REASON]", help: "take request N back, if nobody has answered it", do: (*Bot).cancel},
 
-
 		{name: "pending", who: reviewers, usage: "[@AGENT]", help: "what waits for a decision", do: (*Bot).pending},
 		{name: "approve", who: reviewers, usage: "N [single|hour|always|always these] [REASON]", help: "allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", do: (*Bot).approve},
 		{name: "reject", who: reviewers, usage: "N [REASON]", help: "refuse; the reason is passed on", do: (*Bot).reject},
