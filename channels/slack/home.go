@@ -24,14 +24,20 @@ func (c *Channel) ShowHome(ctx context.Context, identity string, p bot.Page) err
 	if err != nil {
 		return err
 	}
-	if err := c.pace(ctx, "page of "+user); err != nil {
+	const method = "views.publish"
+	if err := c.openFor(method); err != nil {
+		return err
+	}
+	if err := c.pace(ctx, "page of "+user, false); err != nil {
 		return err
 	}
 	_, err = c.api.PublishViewContext(ctx, slackgo.PublishViewContextRequest{
 		UserID: user,
 		View:   slackgo.HomeTabViewRequest{Type: slackgo.VTHomeTab, Blocks: slackgo.Blocks{BlockSet: page(p)}},
 	})
-	return c.outcome("views.publish", err)
+	err = c.outcome(method, err)
+	c.noteLimit(method, err)
+	return err
 }
 
 // page lays out the cards one below the other: each argument stays on a line

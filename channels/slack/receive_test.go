@@ -152,6 +152,7 @@ func TestSocketIsReplaced(t *testing.T) {
 	for name, end := range map[string]func(*slackfake.Server){
 		"refresh":    func(f *slackfake.Server) { f.Disconnect(0, "refresh_requested") },
 		"warning":    func(f *slackfake.Server) { f.Disconnect(0, "warning") },
+		"too many":   func(f *slackfake.Server) { f.Disconnect(0, "too_many_websockets") },
 		"bare close": func(f *slackfake.Server) { f.HangUp(0) },
 		"half open":  func(f *slackfake.Server) { f.GoSilent(0) },
 	} {

@@ -128,7 +128,11 @@ func (c *Channel) Update(ctx context.Context, ref bot.MessageRef, card bot.Card)
 // deliver calls try with the full layout of card and, when Slack refuses that
 // layout, once more with the plainest one: a card is never lost for its form.
 func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Card, try func(message) error) error {
-	if err := c.pace(ctx, chat); err != nil {
+	key := limited(method, chat)
+	if err := c.openFor(key); err != nil {
+		return err
+	}
+	if err := c.pace(ctx, chat, len(card.Buttons) > 0); err != nil {
 		return err
 	}
 	err := try(layout(card))
@@ -136,7 +140,9 @@ func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Car
 		c.log.Warn("slack refused a layout; sending the plain one", "method", method, "error", c.failure(method, err))
 		err = try(minimal(card))
 	}
-	return c.outcome(method, err)
+	err = c.outcome(method, err)
+	c.noteLimit(key, err)
+	return err
 }
 
 // replyTo is what Event.Reply holds. Trigger opens one form, within 3 s.

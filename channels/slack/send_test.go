@@ -159,6 +159,48 @@ func TestFloodIsHeldBackBeforeSlackDoes(t *testing.T) {
 	mustSend(t, s.Channel, bot.Recipient{Identity: ben.Identity()}, bot.Card{Head: "another chat"})
 }
 
+// Fault 33: while Slack wants no message in a chat none is tried there, and
+// other chats are served.
+func TestRateLimitHoldsForItsChatAlone(t *testing.T) {
+	s := idle(t, slackfake.Options{})
+	ann, ben := s.fake.Person("ann"), s.fake.Person("ben")
+	s.fake.Inject(slackfake.Fault{Method: "chat.postMessage", RetryAfter: 240 * time.Second})
+	for range 3 {
+		_, err := s.Send(t.Context(), bot.Recipient{Identity: ann.Identity()}, card())
+		if limited, ok := errors.AsType[*bot.RetryError](err); !ok || limited.After > 240*time.Second {
+			t.Errorf("err = %v", err)
+		}
+	}
+	mustSend(t, s.Channel, bot.Recipient{Identity: ben.Identity()}, card())
+	if calls := s.fake.Calls("chat.postMessage"); len(calls) != 2 {
+		t.Errorf("%d calls of chat.postMessage, want one for each person", len(calls))
+	}
+}
+
+// TestDecisionsGoFirst: chatter leaves room for what asks for a decision.
+func TestDecisionsGoFirst(t *testing.T) {
+	s := idle(t, slackfake.Options{})
+	ann := s.fake.Person("ann")
+	const chatter = 30
+	results := make(chan error, chatter)
+	for range chatter {
+		go func() {
+			_, err := s.Send(t.Context(), bot.Recipient{Identity: ann.Identity()}, bot.Card{Head: "tick"})
+			results <- err
+		}()
+	}
+	left := chatter
+	for refused := 0; refused < 20; left-- { // by then all turns are taken
+		if _, ok := errors.AsType[*bot.RetryError](<-results); ok {
+			refused++
+		}
+	}
+	mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, card())
+	for range left {
+		<-results
+	}
+}
+
 func TestRefusedLayoutIsSentPlain(t *testing.T) {
 	for _, code := range []string{"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"} {
 		t.Run(code, func(t *testing.T) {

@@ -66,6 +66,7 @@ type Channel struct {
 	direct    *recent[string]
 	names     *recent[string]
 	pacers    *recent[*rate.Limiter]
+	closed    *recent[time.Time] // until when Slack takes no calls, by limited
 	link      link
 	pingLimit time.Duration
 	account   atomic.Pointer[slackgo.AuthTestResponse]
@@ -103,7 +104,8 @@ func New(cfg Config) (*Channel, error) {
 		secrets:   slices.DeleteFunc([]string{cfg.BotToken, cfg.AppToken, cfg.SigningSecret}, func(s string) bool { return s == "" }),
 		direct:    newRecent[string](remembered),
 		names:     newRecent[string](remembered),
-		pacers:    newRecent[*rate.Limiter](remembered),
+		pacers:    newRecent[*rate.Limiter](2 * remembered),
+		closed:    newRecent[time.Time](remembered),
 		pingLimit: pingLimit,
 		link:      link{steady: cfg.Events},
 	}, nil
