@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"holm/internal/audit"
 	"holm/internal/db"
@@ -41,6 +42,9 @@ type Call struct {
 	// Opens are what a persistent approval of any arguments opens; empty means the
 	// resource, for Rule.
 	Opens []Opening
+	// Realtime is how long the requester is asked in their own session before the
+	// owners are; 0 for not at all. The caller has made sure that they may decide.
+	Realtime time.Duration
 }
 
 // Opening is what a persistent approval allows in answer to one rule.
@@ -279,30 +283,38 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
 		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
-		     expires_at, undelivered_at)
+		     expires_at, undelivered_at, mode)
 		SELECT $1, $2, last_short_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
-		       COALESCE(q.expires_at, now() + $16), q.undelivered_at
+		       COALESCE(q.expires_at, now() + $16), q.undelivered_at, $18
 		FROM numbered
 		LEFT JOIN approval_requests q ON q.id = $17
 		RETURNING `+columns,
 		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
 		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question))
+		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question, c.mode(question)))
 	if err != nil {
 		return Request{}, fmt.Errorf("store approval request: %w", err)
 	}
 	if !ok {
 		return Request{}, fault.NotFoundf("no agent %q", c.Session.AgentID)
 	}
-	if err := s.announce(ctx, tx, r); err != nil {
+	if err := s.announce(ctx, tx, r, c.Realtime); err != nil {
 		return Request{}, err
 	}
 	return r, nil
 }
 
+// mode is that of the question; a duplicate waits for the first one's answer.
+func (c Call) mode(question *string) string {
+	if c.Realtime > 0 && question == nil {
+		return Realtime
+	}
+	return Async
+}
+
 // announce writes what follows from a new request. A duplicate has no card and
 // no deadline of its own.
-func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
+func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, realtime time.Duration) error {
 	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, r.requestedEvent())
 	if err != nil {
 		return err
@@ -316,6 +328,11 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request) error {
 	jobs, err := queueCards(ctx, tx, r)
 	if err != nil {
 		return err
+	}
+	if r.Mode == Realtime {
+		jobs = append(jobs, river.InsertManyParams{
+			Args: EndRealtimeArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.CreatedAt.Add(realtime)},
+		})
 	}
 	return s.insert(ctx, tx, append(jobs, expireJob(r)))
 }

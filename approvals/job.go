@@ -86,8 +86,11 @@ func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertMany
 }
 
 // queueCards makes a delivery row and its job for every address of everybody who
-// may decide r and has none yet.
+// may decide r and has none yet; for none while r is asked in its own session.
 func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyParams, error) {
+	if r.Mode == Realtime {
+		return nil, nil
+	}
 	all, err := reviewers(ctx, tx, r)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 // because what held before may not hold any more.
 func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadline time.Time) (_ json.RawMessage, again bool, _ error) {
 	ask := j.question(c, g.requesterName(ctx, c.caller))
+	ask.Realtime = g.askable(c, j)
 	if _, ok, err := g.Approvals.UseWindow(ctx, ask); err != nil {
 		return nil, false, err
 	} else if ok {
@@ -37,6 +38,9 @@ func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r app
 	for waited := false; ; {
 		if r.Status == approvals.Pending || r.Executing() {
 			waited = true
+			if r, err = g.askInPlace(ctx, c, r); err != nil {
+				return nil, false, err
+			}
 			if r, err = g.await(ctx, c, r, deadline); err != nil {
 				return nil, false, err
 			}

@@ -16,6 +16,9 @@ const rereadEvery = 2 * time.Second
 // ended, or the caller's time is up. The wait belongs to the connection; the
 // request lives on without it. A caller beyond the cap does not wait.
 func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, deadline time.Time) (approvals.Request, error) {
+	if r.Status != approvals.Pending && !r.Executing() {
+		return r, nil
+	}
 	if time.Until(deadline) <= 0 || !g.holds.enter(c.caller.KeyPrefix) {
 		return r, nil
 	}

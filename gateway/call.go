@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"holm/approvals"
 	"holm/gateway/upstream"
 	"holm/internal/audit"
@@ -33,6 +35,8 @@ type toolCall struct {
 	// wait is called when the call begins to wait, with the request; it keeps
 	// the connection alive until the function it gives is called.
 	wait func(r approvals.Request) (stop func())
+	// elicit asks the caller in a dialog of their client; nil where it has none.
+	elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 	// gone is closed when the caller is not there any more.
 	gone <-chan struct{}
 	// sending is asked in the moment before the call is executed, with the

@@ -43,6 +43,9 @@ type Config struct {
 	// client nor its name says otherwise; default 45 s, below the 60 s after
 	// which many clients give up.
 	Hold time.Duration
+	// Realtime is how long an owner is asked in a dialog of their own client before
+	// the owners get cards; 0 for not at all.
+	Realtime time.Duration
 	// MaxHolds and MaxHoldsPerKey bound the calls that wait at one time; what
 	// comes beyond gets the pending result at once. Defaults 10,000 and 200.
 	MaxHolds, MaxHoldsPerKey int

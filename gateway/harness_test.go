@@ -52,7 +52,9 @@ type rig struct {
 	url       string
 	key       string
 	log       string
-	stop      func()
+	// realtime is how long the gateway's dialogs wait.
+	realtime time.Duration
+	stop     func()
 }
 
 const agentName = "bot"
@@ -66,7 +68,7 @@ func newRig(t *testing.T, modes ...string) *rig {
 // newRigOn is newRig with a pool of the test's making.
 func newRigOn(t *testing.T, pool *pgxpool.Pool, modes ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: pool}
+	r := &rig{t: t, pool: pool, realtime: 10 * time.Minute}
 	r.boot()
 	ctx := context.Background()
 	r.tx(func(tx pgx.Tx) (err error) {
@@ -107,7 +109,7 @@ func (r *rig) boot() {
 	r.approvals = approvals.New(approvals.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules, Jobs: queue, Log: log})
 	r.gateway, err = gateway.New(gateway.Config{
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
-		Servers: r.servers, Log: log, Version: "test",
+		Servers: r.servers, Log: log, Version: "test", Realtime: r.realtime,
 		Builtins: builtin.All(builtin.Config{
 			Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return r.gateway.Tools(ctx) },
@@ -165,11 +167,17 @@ func (r *rig) rule(tool string, effect policy.Effect, scope policy.Scope) {
 // client is an SDK client of the legacy era.
 func (r *rig) client(headers map[string]string) *mcp.ClientSession {
 	r.t.Helper()
+	return r.clientWith(headers, nil)
+}
+
+// clientWith is client with options of its own.
+func (r *rig) clientWith(headers map[string]string, options *mcp.ClientOptions) *mcp.ClientSession {
+	r.t.Helper()
 	all := map[string]string{"Authorization": "Bearer " + r.key}
 	for name, value := range headers {
 		all[name] = value
 	}
-	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
 	session, err := c.Connect(r.t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: r.url, HTTPClient: &http.Client{Transport: headerTransport(all)}, DisableStandaloneSSE: true,
 	}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})

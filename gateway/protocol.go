@@ -106,7 +106,9 @@ func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, er
 		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "params.name must be a string"}
 	}
 	ctx = audit.WithTrace(ctx, x.traceParent())
-	e, result, err := g.call(ctx, g.toolCall(x, name))
+	c := g.toolCall(x, name)
+	c.elicit = elicitor(x, req)
+	e, result, err := g.call(ctx, c)
 	if err != nil {
 		told, wire := answer(e, err)
 		if wire != nil {

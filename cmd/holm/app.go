@@ -214,6 +214,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.EndHoldWorker{Service: a.approvals})
+	river.AddWorker(workers, &approvals.EndRealtimeWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.ReconcileWorker{Service: a.approvals})
 	river.AddWorker(workers, webhook.NewDeliverWorker(a.pool, keeper))
 	a.bot.AddWorkers(workers)
@@ -224,7 +225,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 			Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) },
 		}),
-		Log: a.log, Version: version, Hold: a.settings.Hold,
+		Log: a.log, Version: version, Hold: a.settings.Hold, Realtime: a.settings.Realtime,
 	})
 	return err
 }

@@ -33,6 +33,7 @@ func (s Settings) check() error {
 		checkHold(s.Hold),
 		checkOpen("HOLM_MAX_OPEN_PER_SESSION", s.MaxOpenPerSession),
 		checkOpen("HOLM_MAX_OPEN_PER_REQUESTER", s.MaxOpenPerRequester),
+		checkRealtime(s.Realtime),
 		s.Telegram.check(s.PublicURL),
 		s.Slack.check(),
 	} {
@@ -64,6 +65,13 @@ const maxOpen = 10_000
 func checkOpen(setting string, n int) *Error {
 	if n < 1 || n > maxOpen {
 		return unusable(setting, "want a number from 1 to %d", maxOpen)
+	}
+	return nil
+}
+
+func checkRealtime(d time.Duration) *Error {
+	if d < 0 || d > maxHold {
+		return unusable("HOLM_REALTIME", "want a duration such as 2m, at most %s, or 0s for off", maxHold)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ var flagNames = []struct{ flag, variable, usage string }{
 	{"pg-bin", "HOLM_PG_BIN", "folder of initdb and postgres, default searched"},
 	{"agent", "HOLM_AGENT", "agent of the channels that are set up here, default " + DefaultAgent},
 	{"hold", "HOLM_HOLD", "how long a blocked call waits for its answer, default 45s"},
+	{"realtime", "HOLM_REALTIME", "how long an owner is asked in their own MCP client first, default 2m, 0s for off"},
 	{"owners", "HOLM_OWNERS", "identities that become owners, e.g. telegram:123456,slack:T01/U02"},
 }
 

@@ -59,7 +59,7 @@ func load(t *testing.T, args ...string) settings.Settings {
 func TestDefaults(t *testing.T) {
 	dir := clean(t)
 	want := settings.Settings{
-		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
+		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", Realtime: 2 * time.Minute, MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
@@ -71,7 +71,7 @@ func TestEveryVariable(t *testing.T) {
 	dir := clean(t)
 	for name, value := range map[string]string{
 		"HOLM_LISTEN": "0.0.0.0:80", "HOLM_PUBLIC_URL": "https://holm.example/", "HOLM_URL": "http://there:1/",
-		"HOLM_DATABASE_URL": "postgres://u@h/d", "HOLM_PG_BIN": "/pg", "HOLM_AGENT": "claude", "HOLM_HOLD": "30s",
+		"HOLM_DATABASE_URL": "postgres://u@h/d", "HOLM_PG_BIN": "/pg", "HOLM_AGENT": "claude", "HOLM_HOLD": "30s", "HOLM_REALTIME": "90s",
 		"HOLM_ADMIN_TOKEN": "admin-token-of-operator", "HOLM_SECRET_KEY": "secret-key-of-operator",
 		"HOLM_OWNERS":         "telegram:123456, slack:T01/U02,matrix:@a:b",
 		"HOLM_TELEGRAM_TOKEN": "1:a", "HOLM_TELEGRAM_API_URL": "http://tg", "HOLM_TELEGRAM_MODE": "polling",
@@ -84,7 +84,7 @@ func TestEveryVariable(t *testing.T) {
 	}
 	want := settings.Settings{
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
-		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second,
+		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second, Realtime: 90 * time.Second,
 		MaxOpenPerSession: 3, MaxOpenPerRequester: 5,
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
@@ -113,7 +113,7 @@ func TestEveryFlag(t *testing.T) {
 	clean(t)
 	dir := t.TempDir()
 	got := load(t, "--data-dir", dir, "--listen", ":5", "--public-url", "http://p", "--database-url", "postgresql://h/d",
-		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--owners", "telegram:7")
+		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--realtime", "0s", "--owners", "telegram:7")
 	want := settings.Settings{
 		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a", Hold: time.Minute,
 		MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
@@ -188,6 +188,8 @@ func TestRefused(t *testing.T) {
 		{"long", "HOLM_HOLD", "1h", "at most 10m"},
 		{"no request at all", "HOLM_MAX_OPEN_PER_SESSION", "0", "want a number from 1"},
 		{"too many requests", "HOLM_MAX_OPEN_PER_REQUESTER", "10001", "want a number from 1 to 10000"},
+		{"negative", "HOLM_REALTIME", "-1s", "want a duration"},
+		{"long", "HOLM_REALTIME", "1h", "at most 10m"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "HOLM_TELEGRAM_TOKEN: is missing"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling or webhook"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},

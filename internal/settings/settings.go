@@ -42,6 +42,10 @@ type Settings struct {
 	// for an answer at one time. Defaults 10 and 20.
 	MaxOpenPerSession   int `env:"HOLM_MAX_OPEN_PER_SESSION" yaml:"max_open_per_session"`
 	MaxOpenPerRequester int `env:"HOLM_MAX_OPEN_PER_REQUESTER" yaml:"max_open_per_requester"`
+	// Realtime is how long an owner whose MCP client can ask them is asked there,
+	// before cards go out; at most 10 minutes, 0 for not at all. Default
+	// DefaultRealtime.
+	Realtime time.Duration `env:"HOLM_REALTIME" yaml:"realtime"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
 	URL string `env:"HOLM_URL" yaml:"url"`
@@ -91,6 +95,8 @@ const (
 	DefaultListen = "127.0.0.1:4767"
 	// DefaultAgent is used where no agent is named.
 	DefaultAgent = "main"
+	// DefaultRealtime is long enough to read and choose.
+	DefaultRealtime = 2 * time.Minute
 )
 
 // Public gives the address for links: PublicURL, or one made of the address
