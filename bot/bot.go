@@ -13,7 +13,9 @@ import (
 
 	"holm/approvals"
 	"holm/internal/secret"
+	"holm/internal/servers"
 	"holm/internal/wake"
+	"holm/policy"
 )
 
 // Config is what New needs. All fields without a word on it are required.
@@ -35,6 +37,10 @@ type Config struct {
 	Agent string
 	// Runner calls tools for people. Nil: they cannot call any.
 	Runner Runner
+	// Tools are all tools there are, as far as they are known, and Servers what
+	// they belong to. Nil: none are known.
+	Tools   func(ctx context.Context) []policy.ToolInfo
+	Servers *servers.Store
 	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
 	Log       *slog.Logger

@@ -25,6 +25,18 @@ func table() []*command {
 		{name: "reject", who: reviewers, usage: "N [REASON]", help: "refuse; the reason is passed on", do: (*Bot).reject},
 		{name: "grants", who: owners, usage: "[@AGENT]", help: "what approvals still let through", do: (*Bot).grants},
 		{name: "revoke", who: owners, usage: "N", help: "take back what request N left", do: (*Bot).revoke},
+
+		{name: "policies", who: owners, usage: "[@AGENT]", help: "the rules that decide calls", do: (*Bot).policies},
+		{name: "explain", who: owners, usage: "[@AGENT] TOOL [NAME=VALUE …] [as USER|ROLE]", help: "what would be decided about a call, and why", do: (*Bot).explain},
+		{name: "allow", who: owners, usage: "[@AGENT] TOOL [to any|ROLE|USER|circle:NAME …] [force]", help: "let a tool be called; TOOL may be a pattern such as mcp__files__*", do: (*Bot).rule},
+		{name: "deny", who: owners, usage: "[@AGENT] TOOL [to any|ROLE|USER|circle:NAME …] [force]", help: "forbid a tool", do: (*Bot).rule},
+		{name: "ask", who: owners, usage: "[@AGENT] TOOL [to any|ROLE|USER|circle:NAME …] [force]", help: "have each call of a tool approved", do: (*Bot).rule},
+		{name: "forget", who: owners, usage: "[@AGENT] TOOL [allow|deny|ask]", help: "delete the rules about a tool", do: (*Bot).forget},
+		{name: "users", who: owners, usage: "[@AGENT]", help: "the people of an agent", do: (*Bot).users},
+		{name: "role", who: owners, usage: "[@AGENT] USER ROLE", help: "make somebody owner, user or guest", do: (*Bot).role},
+		{name: "circle", who: owners, usage: "[@AGENT] list, or add|remove CIRCLE USER", help: "labels of people that rules may name", do: (*Bot).circle},
+		{name: "mute", who: reviewers, usage: "1h, or off", help: "let cards come silently for a while; those of high risk still ring", do: (*Bot).mute},
+		{name: "quiet", who: reviewers, usage: "22:00-07:00 [ZONE], or off", help: "let cards come silently at these hours of each day", do: (*Bot).quiet},
 	}
 }
 

@@ -52,6 +52,9 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			return b.undelivered(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		card, hash := b.render(ch, d, r)
+		if card.Silent, err = b.silent(ctx, d, r); err != nil {
+			return err
+		}
 		ref, err := ch.Send(ctx, Recipient{Identity: d.Identity}, card)
 		switch {
 		case err == nil:

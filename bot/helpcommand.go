@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,11 +22,16 @@ func (b *Bot) start(ctx context.Context, l line) (string, error) {
 	return who + "\n\n" + b.overview(l.who), err
 }
 
-func (b *Bot) whoami(_ context.Context, l line) (string, error) {
+func (b *Bot) whoami(ctx context.Context, l line) (string, error) {
 	lines := []string{fmt.Sprintf("You are %s (%s).", oneLine(l.who.user.Name, maxName), VisibleLine(l.who.String()))}
 	for _, r := range l.who.roles {
 		lines = append(lines, fmt.Sprintf("You are %s of agent %s.", r.Role, r.AgentID))
 	}
+	q, err := quietTimeOf(ctx, b.Pool, l.who.Address)
+	if err != nil {
+		return "", err
+	}
+	lines = append(lines, q.describe(time.Now())...)
 	return strings.Join(lines, "\n"), nil
 }
 

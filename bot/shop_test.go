@@ -97,3 +97,11 @@ func (s *shop) calls() []string {
 	defer s.mu.Unlock()
 	return append([]string(nil), s.ran...)
 }
+
+// shopTools are those of the shop as policy names them.
+func shopTools(context.Context) (all []policy.ToolInfo) {
+	for _, name := range []string{"list", "refund", "text"} {
+		all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: "mcp__shop__" + name, Server: "shop"}})
+	}
+	return all
+}

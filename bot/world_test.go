@@ -70,7 +70,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	w.keeper = must(secret.New("a secret key for tests"))
 	w.bot = must(bot.New(bot.Config{
 		Pool: w.pool, Hub: hub, Approvals: w.svc, Keeper: w.keeper, Jobs: inserter,
-		Channels: append(more, w.chat), Agent: "main", Runner: w.shop, PublicURL: "https://holm.test", Log: log,
+		Channels: append(more, w.chat), Agent: "main", Runner: w.shop, Tools: shopTools, PublicURL: "https://holm.test", Log: log,
 	}))
 	workers := river.NewWorkers()
 	w.bot.AddWorkers(workers)

@@ -207,7 +207,8 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
 		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent,
-		Runner: runner{a}, PublicURL: publicURL, Log: a.log,
+		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL,
+		Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) }, Log: a.log,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"context"
 	"io"
 	"os"
+
+	_ "time/tzdata" // people name their time zone; an image may know none
 )
 
 func main() {

@@ -1,0 +1,382 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/internal/servers"
+	"holm/policy"
+	"holm/policy/rulestore"
+)
+
+// words of the commands that write rows, and what they write.
+var effects = map[string]policy.Effect{"allow": policy.Allow, "deny": policy.Deny, "ask": policy.RequireApproval}
+
+func effectWord(e policy.Effect) string {
+	for word, effect := range effects {
+		if effect == e {
+			return word
+		}
+	}
+	return string(e)
+}
+
+// policies lists the rows of an agent.
+func (b *Bot) policies(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	rows, err := rulestore.List(ctx, b.Pool, agentID, "")
+	if err != nil {
+		return "", err
+	}
+	lines := []string{fmt.Sprintf("Rules of agent %s, all weighed together:", agentID)}
+	for _, stored := range rows {
+		lines = append(lines, ruleLine(stored.Compiled()))
+	}
+	if len(rows) == 0 {
+		lines[0] = fmt.Sprintf("Agent %s has no rules; its default decision holds.", agentID)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func ruleLine(row policy.Row) string {
+	text := effectWord(row.Effect) + " " + oneLine(row.ResourceKey, maxKey)
+	if row.ResourceType != policy.TypeTool {
+		text = effectWord(row.Effect) + " " + row.ResourceType + " " + oneLine(row.ResourceKey, maxKey)
+	}
+	var to []string
+	for _, g := range row.Grants {
+		to = append(to, oneLine(g.String(), maxName))
+	}
+	text += " to " + strings.Join(to, " ")
+	if scope := string(row.Scope.Canonical()); scope != "{}" {
+		text += " · " + oneLine(scope, maxName)
+	}
+	if row.Origin == policy.OriginApproval {
+		text += " · left by an approval"
+	}
+	return text
+}
+
+// rule stores a row for a tool: allow, deny or ask.
+func (b *Bot) rule(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	words, force := l.words, false
+	if n := len(words); n > 1 && strings.EqualFold(words[n-1], "force") {
+		words, force = words[:n-1], true
+	}
+	if len(words) == 0 || len(words) > 1 && (words[1] != "to" || len(words) == 2) {
+		return "", misuse("Which tool, and to whom?")
+	}
+	row := policy.Row{
+		AgentID: agentID, ResourceType: policy.TypeTool, Effect: effects[l.cmd.name], Grants: []policy.Grant{policy.Any()},
+		Note: "by " + l.who.user.Name + " in a chat",
+	}
+	known := b.everyTool(ctx)
+	if row.ResourceKey, err = keyNamed(known, words[0]); err != nil {
+		return "", err
+	}
+	if len(words) > 2 {
+		if row.Grants, err = b.grantees(ctx, agentID, words[2:]); err != nil {
+			return "", err
+		}
+	}
+	change := rulestore.Change{Row: row, KeepDefaults: true, Force: force, Tools: known}
+	reply, err := b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		if change.Principals, err = identity.Principals(ctx, tx, agentID); err != nil {
+			return done, err
+		}
+		stored, err := rulestore.Set(ctx, tx, change, l.who.user.ID)
+		done.reply = fmt.Sprintf("Stored for agent %s: %s\nTo undo: forget @%s %s %s", agentID, ruleLine(stored.Compiled()), agentID, row.ResourceKey, l.cmd.name)
+		return done, err
+	})
+	if f, ok := fault.As(err); ok && f.Code == "would_lock_out" {
+		return "", fault.Invalidf("Nothing was changed: %s (add the word force at the end)", f.Message)
+	}
+	b.Approvals.Rules.Changed(agentID)
+	return reply, err
+}
+
+// forget deletes the rows of a tool, of one effect or of all.
+func (b *Bot) forget(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	var only policy.Effect
+	if len(l.words) == 2 {
+		only = effects[strings.ToLower(l.words[1])]
+	}
+	if len(l.words) == 0 || len(l.words) > 2 || len(l.words) == 2 && only == "" {
+		return "", misuse("Which rule?")
+	}
+	key, err := keyNamed(b.everyTool(ctx), l.words[0])
+	if err != nil {
+		return "", err
+	}
+	reply, err := b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		removed, err := rulestore.Delete(ctx, tx, agentID, policy.TypeTool, key, only, l.who.user.ID)
+		lines := []string{fmt.Sprintf("Deleted for agent %s; to undo, send them again:", agentID)}
+		for _, stored := range removed {
+			lines = append(lines, ruleLine(stored.Compiled()))
+		}
+		done.reply = strings.Join(lines, "\n")
+		return done, err
+	})
+	b.Approvals.Rules.Changed(agentID)
+	return reply, err
+}
+
+// everyTool lists all tools there are, as far as they are known.
+func (b *Bot) everyTool(ctx context.Context) (all []policy.Tool) {
+	if b.Tools == nil {
+		return nil
+	}
+	for _, t := range b.Tools(ctx) {
+		all = append(all, t.Tool)
+	}
+	return all
+}
+
+// keyNamed is the policy key of a tool: as it was typed, or where that is no
+// whole name and no pattern, that of the one tool that is called so.
+func keyNamed(known []policy.Tool, name string) (string, error) {
+	var found []string
+	for _, t := range known {
+		if t.Name == name {
+			return name, nil
+		}
+		if t.Server != "" && t.Name == servers.ResourceKey(t.Server, name) {
+			found = append(found, t.Name)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", misusef("Several tools are called that. Say which: %s or %s.", found[0], found[1])
+	case strings.Contains(name, "*") || strings.HasPrefix(name, "mcp__"):
+		return name, nil // of a server that may come
+	}
+	return "", misusef("There is no tool “%s”. Send its whole name, or a pattern such as mcp__SERVER__*.", oneLine(name, maxName))
+}
+
+// grantees reads to whom a rule speaks.
+func (b *Bot) grantees(ctx context.Context, agentID string, words []string) (grants []policy.Grant, err error) {
+	for _, word := range words {
+		kind, value, _ := strings.Cut(word, ":")
+		switch {
+		case word == "any":
+			grants = append(grants, policy.Any())
+		case slices.Contains([]policy.Role{policy.Owner, policy.User, policy.Guest}, policy.Role(strings.TrimPrefix(word, "role:"))):
+			grants = append(grants, policy.ToRole(policy.Role(strings.TrimPrefix(word, "role:"))))
+		case kind == "circle":
+			grants = append(grants, policy.ToCircle(value))
+		case word == "user:"+identity.AgentRequester(agentID):
+			grants = append(grants, policy.ToUser(identity.AgentRequester(agentID)))
+		default:
+			m, err := b.memberNamed(ctx, agentID, word)
+			if err != nil {
+				return nil, err
+			}
+			grants = append(grants, policy.ToUser(m.UserID))
+		}
+	}
+	return grants, nil
+}
+
+// memberNamed finds a person of an agent by id, identity or, where only one is
+// called so, by name.
+func (b *Bot) memberNamed(ctx context.Context, agentID, word string) (identity.Member, error) {
+	members, err := identity.Members(ctx, b.Pool, agentID)
+	if err != nil {
+		return identity.Member{}, err
+	}
+	var named []identity.Member
+	for _, m := range members {
+		if m.UserID == strings.TrimPrefix(word, "user:") || slices.Contains(m.Identities, word) {
+			return m, nil
+		}
+		if strings.EqualFold(strings.ReplaceAll(m.Name, " ", "_"), strings.TrimPrefix(word, "@")) {
+			named = append(named, m)
+		}
+	}
+	switch len(named) {
+	case 1:
+		return named[0], nil
+	case 0:
+		return identity.Member{}, misusef("Agent %s has no person “%s”. Send users to see them.", agentID, oneLine(word, maxName))
+	}
+	return identity.Member{}, misusef("Several people are called “%s”. Say which by identity: %s or %s.", oneLine(word, maxName), strings.Join(named[0].Identities, ", "), strings.Join(named[1].Identities, ", "))
+}
+
+// explain says what would be decided about a call, and why; nothing is asked.
+func (b *Bot) explain(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	name, text := firstWord(l.rest)
+	if name == "" {
+		return "", misuse("Which tool?")
+	}
+	req := policy.Request{Principal: policy.Principal{AgentID: agentID}}
+	whose := "the agent's own key"
+	if at := strings.LastIndex(" "+text, " as "); at >= 0 {
+		whose = strings.TrimSpace(text[min(at+3, len(text)):])
+		text = strings.TrimSpace((" " + text)[:at])
+		if req.Principal, err = b.principalNamed(ctx, agentID, whose); err != nil {
+			return "", err
+		}
+	}
+	known := b.everyTool(ctx)
+	if req.Tool, err = keyNamed(known, name); err != nil {
+		return "", err
+	}
+	raw, err := readArgs(text, inputSchema{})
+	if err != nil {
+		return "", err
+	}
+	if req.Args, err = policy.ParseArgs(raw); err != nil {
+		return "", misuse(err.Error())
+	}
+	for _, t := range known {
+		if t.Name == req.Tool {
+			req.Server = t.Server
+		}
+	}
+	if b.Servers != nil && req.Server != "" {
+		server, err := b.Servers.Get(ctx, req.Server)
+		if err != nil {
+			return "", err
+		}
+		tool, _ := server.ToolOf(req.Tool)
+		req.Resources = servers.Resources(server.Name, server.MapsOf(tool), req.Args)
+	}
+	rules, err := b.Approvals.Rules.Get(ctx, agentID)
+	if err != nil {
+		return "", err
+	}
+	e := rules.Explain(req)
+	lines := []string{fmt.Sprintf("%s for %s: %s", oneLine(req.Tool, maxKey), oneLine(whose, maxName), Visible(e.String()))}
+	for _, reason := range e.Reasons {
+		lines = append(lines, fmt.Sprintf("· %s %s: %s", effectWord(reason.Effect), oneLine(reason.ResourceKey, maxKey), oneLine(reason.Why, maxText)))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// principalNamed is a role or a person of the agent.
+func (b *Bot) principalNamed(ctx context.Context, agentID, word string) (policy.Principal, error) {
+	if role, err := identity.CheckRole(strings.TrimPrefix(word, "role:")); err == nil {
+		return policy.Principal{AgentID: agentID, Role: role}, nil
+	}
+	m, err := b.memberNamed(ctx, agentID, word)
+	if err != nil {
+		return policy.Principal{}, err
+	}
+	return identity.PrincipalOf(ctx, b.Pool, identity.Caller{AgentID: agentID, UserID: m.UserID})
+}
+
+// users lists the people of an agent.
+func (b *Bot) users(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	all, err := identity.Members(ctx, b.Pool, agentID)
+	if err != nil {
+		return "", err
+	}
+	lines := []string{fmt.Sprintf("People of agent %s:", agentID)}
+	for _, m := range all {
+		lines = append(lines, fmt.Sprintf("%s · %s · %s", oneLine(m.Name, maxName), m.Role, VisibleLine(strings.Join(m.Identities, ", "))))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// role changes somebody's role.
+func (b *Bot) role(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	if len(l.words) != 2 {
+		return "", misuse("Whose, and which role?")
+	}
+	m, err := b.memberNamed(ctx, agentID, l.words[0])
+	if err != nil {
+		return "", err
+	}
+	role, err := identity.CheckRole(strings.ToLower(l.words[1]))
+	if err != nil {
+		return "", err
+	}
+	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		done.reply = fmt.Sprintf("%s is now %s of agent %s. To undo: role @%s %s %s", oneLine(m.Name, maxName), role, agentID, agentID, m.UserID, m.Role)
+		if err := identity.SetRole(ctx, tx, agentID, m.UserID, role, false, l.who.user.ID); err != nil {
+			return done, err
+		}
+		if role != policy.Owner {
+			return done, nil
+		}
+		return done, b.Approvals.DeliverOpen(ctx, tx, agentID)
+	})
+}
+
+// circle lists circles, and puts people in and out.
+func (b *Bot) circle(ctx context.Context, l line) (string, error) {
+	agentID, err := b.oneAgent(l)
+	if err != nil {
+		return "", err
+	}
+	if len(l.words) == 1 && l.words[0] == "list" {
+		return b.circles(ctx, agentID)
+	}
+	if len(l.words) != 3 || l.words[0] != "add" && l.words[0] != "remove" {
+		return "", misuse("Say list, add or remove.")
+	}
+	name := l.words[1]
+	m, err := b.memberNamed(ctx, agentID, l.words[2])
+	if err != nil {
+		return "", err
+	}
+	change, said, undo := identity.AddToCircle, "is in", "remove"
+	if l.words[0] == "remove" {
+		change, said, undo = identity.RemoveFromCircle, "is no longer in", "add"
+	}
+	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		done.reply = fmt.Sprintf("%s %s circle %s of agent %s. To undo: circle @%s %s %s %s",
+			oneLine(m.Name, maxName), said, oneLine(name, maxName), agentID, agentID, undo, oneLine(name, maxName), m.UserID)
+		return done, change(ctx, tx, agentID, name, m.UserID, l.who.user.ID)
+	})
+}
+
+func (b *Bot) circles(ctx context.Context, agentID string) (string, error) {
+	all, err := identity.Circles(ctx, b.Pool, agentID)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, c := range all {
+		var names []string
+		for _, m := range c.Members {
+			names = append(names, oneLine(m.Name, maxName))
+		}
+		lines = append(lines, oneLine(c.Name, maxName)+": "+strings.Join(names, ", "))
+	}
+	if len(lines) == 0 {
+		return fmt.Sprintf("Agent %s has no circles.", agentID), nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
