@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/linking"
@@ -50,7 +49,9 @@ func (b *Bot) answerLink(ctx context.Context, l line, verb, rest string) (reply 
 	}
 	done := func() {}
 	reply, err = b.once(ctx, l, func(tx pgx.Tx) (e effect, err error) {
-		e.reply, done, err = b.answer(ctx, tx, linking.Answer{DialogID: dialog, UserID: l.who.user.ID, Yes: yes, Final: final})
+		var d linking.Dialog
+		d, done, err = linking.New(b.Approvals).Answer(ctx, tx, linking.Answer{DialogID: dialog, UserID: l.who.user.ID, Yes: yes, Final: final})
+		e.reply = linkState(d)
 		return e, err
 	})
 	if f, isFault := fault.As(err); isFault && told[f.Kind] {
@@ -62,55 +63,37 @@ func (b *Bot) answerLink(ctx context.Context, l line, verb, rest string) (reply 
 	return reply, true, err
 }
 
-// answer gives what came of an answer in words.
-func (b *Bot) answer(ctx context.Context, tx pgx.Tx, a linking.Answer) (text string, done func(), err error) {
-	d, done, err := linking.New(b.Approvals).Answer(ctx, tx, a)
+// linkState tells a side what came of its answer.
+func linkState(d linking.Dialog) string {
 	switch {
-	case err != nil:
-		return "", done, err
+	case d.State == linking.Undone:
+		return "Undone: both accounts are as they were."
 	case d.State == linking.Refused:
-		return "Noted: the accounts stay apart.", done, nil
+		return "Noted: the accounts stay apart."
 	case d.State == linking.Linked:
-		return "Noted: the accounts are linked.", done, nil
+		return "Noted: the accounts are linked."
 	case d.A.Yes == 0 || d.B.Yes == 0:
-		return "Noted. The other side has to say yes too.", done, nil
+		return "Noted. The other side has to say yes too."
 	}
-	return "Noted. Whoever owns an agent is asked once more.", done, nil
+	return "Noted. Whoever owns an agent is asked once more."
 }
 
 // tapLink does what a button of a question or a piece of news says.
 func (b *Bot) tapLink(ctx context.Context, ch Channel, ev Event) (string, error) {
-	address := identity.Address{Channel: ch.Namespace(), Identity: ev.Identity}
-	btn, ok := linking.ReadButton(b.Keeper, address, ev.Token)
-	user, known, err := identity.FindUser(ctx, b.Pool, address)
+	to := address(ch.Namespace(), ev.Identity)
+	btn, ok := linking.ReadButton(b.Keeper, to, ev.Token)
+	user, known, err := identity.FindUser(ctx, b.Pool, to)
 	if err != nil {
 		return "", err
 	}
 	if !ok || !known {
 		return "This button is not one of yours. Nothing was changed.", nil
 	}
-	text, err := b.pressLink(ctx, btn, user)
+	d, err := linking.New(b.Approvals).Press(ctx, btn, user.ID)
 	if f, isFault := fault.As(err); isFault && told[f.Kind] {
 		return sentence(f.Message), nil
 	}
-	return text, err
-}
-
-func (b *Bot) pressLink(ctx context.Context, btn linking.Button, user identity.User) (text string, err error) {
-	if btn.Action == linking.Undo {
-		return b.undo(ctx, btn.Merge, user.ID)
-	}
-	done := func() {}
-	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
-		text, done, err = b.answer(ctx, tx, linking.Answer{
-			DialogID: btn.DialogID, UserID: user.ID, Yes: btn.Action != linking.No, Final: btn.Action == linking.FinalYes,
-		})
-		return err
-	})
-	if err == nil {
-		done()
-	}
-	return text, err
+	return linkState(d), err
 }
 
 // unlink undoes a merge of the person: the one named, or the only one of the

@@ -107,7 +107,7 @@ func TestAnOwnerLinksAnotherAccount(t *testing.T) {
 	contains(t, w.tap("phone", token(news, "Undo")), "Undone")
 	w.linkCard("olga", "No longer linked")
 	w.linkCard("phone", "No longer linked")
-	contains(t, w.tap("phone", w.token("phone", r, "Approve")), "no owner")
+	contains(t, w.tap("phone", w.token("phone", r, "Approve")), "nly an owner of agent")
 	contains(t, w.tap("olga", token(news, "Undo")), "not one of yours")
 	if w.role("phone") != "" || w.role("olga") != "owner" {
 		t.Errorf("undone: phone is %q, olga %q", w.role("phone"), w.role("olga"))

@@ -46,6 +46,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"DELETE", "/api/keys/abc", ""},
 		{"GET", "/api/agents/main/members", ""},
 		{"POST", "/api/agents/main/invites", `{"role":"owner"}`},
+		{"POST", "/api/agents/main/links/answer", `{"button":"l.x"}`},
 		{"GET", "/api/users/u", ""},
 		{"POST", "/api/users/u/merge", `{"into":"v"}`},
 		{"DELETE", "/api/merges/1", ""},

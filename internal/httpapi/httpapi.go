@@ -152,6 +152,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerKeys()
 	s.registerMembers()
 	s.registerUsers()
+	s.registerLinks()
 	s.registerCircles()
 	s.registerPolicies()
 	s.registerChecks()

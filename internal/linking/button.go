@@ -1,6 +1,7 @@
 package linking
 
 import (
+	"context"
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/binary"
@@ -8,7 +9,10 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"holm/internal/db"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/secret"
 )
@@ -75,6 +79,29 @@ func ReadButton(k *secret.Keeper, a identity.Address, token string) (b Button, o
 
 // IsButton tells whether a token looks like one of these.
 func IsButton(token string) bool { return strings.HasPrefix(token, buttonPrefix) }
+
+// Undone is the state that pressing Undo leaves.
+const Undone = "undone"
+
+// Press does what a button says for the user at the address it was made for.
+func (s *Service) Press(ctx context.Context, b Button, userID string) (d Dialog, err error) {
+	if b.Action == Undo {
+		_, err := s.UndoOwn(ctx, b.Merge, userID)
+		if fault.Is(err, "undone_already") {
+			err = nil
+		}
+		return Dialog{State: Undone}, err
+	}
+	done := func() {}
+	err = db.InTx(ctx, s.approvals.Pool, func(tx pgx.Tx) (err error) {
+		d, done, err = s.Answer(ctx, tx, Answer{DialogID: b.DialogID, UserID: userID, Yes: b.Action != No, Final: b.Action == FinalYes})
+		return err
+	})
+	if err == nil {
+		done()
+	}
+	return d, err
+}
 
 func sign(k *secret.Keeper, raw []byte, a identity.Address) []byte {
 	return k.MAC("link button v1", strconv.Quote(string(raw)), a.Channel, a.Identity)[:8]

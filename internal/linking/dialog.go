@@ -186,6 +186,13 @@ func (d Dialog) stands(ctx context.Context, q db.Queryer, side Side) bool {
 	return err == nil && same
 }
 
+// merged tells whether the sides are one person, as they were when the dialog
+// ended.
+func (d Dialog) merged(ctx context.Context, q db.Queryer) bool {
+	same, err := identity.Same(ctx, q, d.A.UserID, d.B.UserID)
+	return err == nil && same
+}
+
 // read gives a dialog and locks it; one that is over by its time is Gone, like
 // one that never was.
 func read(ctx context.Context, tx pgx.Tx, where string, arg any) (d Dialog, err error) {
@@ -258,7 +265,7 @@ func (s *Service) Answer(ctx context.Context, tx pgx.Tx, a Answer) (d Dialog, do
 		return d, done, err
 	}
 	switch {
-	case d.State == Linked && a.Yes:
+	case d.State == Linked && a.Yes && d.merged(ctx, tx):
 		return d, done, nil
 	case d.State != Presented:
 		return d, done, fault.New(fault.Gone, "dialog_over", "this question is over; nothing was changed")
