@@ -109,6 +109,7 @@ func TestAnOwnerLinksAnotherAccount(t *testing.T) {
 	w.linkCard("phone", "No longer linked")
 	contains(t, w.tap("phone", w.token("phone", r, "Approve")), "nly an owner of agent")
 	contains(t, w.tap("olga", token(news, "Undo")), "not one of yours")
+	contains(t, w.tap("olga", token(q, "Yes")), "over") // an old button links nothing anew
 	if w.role("phone") != "" || w.role("olga") != "owner" {
 		t.Errorf("undone: phone is %q, olga %q", w.role("phone"), w.role("olga"))
 	}
