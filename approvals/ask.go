@@ -357,12 +357,16 @@ func (r Request) requestedEvent() requestedEvent {
 
 // audit records a move of r. Arguments are named by their digest.
 func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Request) error {
-	return audit.Write(ctx, tx, audit.Record{Kind: kind, AgentID: r.AgentID, Actor: actor, Data: map[string]any{
+	data := map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "requesterId": r.RequesterID,
 		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
 		"ruleId": r.RuleID, "ruleVersion": r.Settings.RuleVersion, "status": r.Status,
 		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome, "duplicateOf": r.DuplicateOf,
-	}})
+	}
+	if r.ClaimedAt != nil && r.FinishedAt != nil {
+		data["ms"] = r.FinishedAt.Sub(*r.ClaimedAt).Milliseconds()
+	}
+	return audit.Write(ctx, tx, audit.Record{Kind: kind, AgentID: r.AgentID, Actor: actor, Data: data})
 }
 
 // Told notes that the caller has been given the end of a request, so that the
