@@ -124,27 +124,36 @@ const (
 	waiting = `{"resource":{"type":"tool","key":"push"},"args":{"n":1},"wait":300}`
 )
 
-// However many wait for it, an approval for one call lets one of them through;
-// the others ask anew, together.
+// However many wait for it, in one session or in several, an approval for one
+// call lets one of them through; the others ask anew.
 func TestOneApprovalLetsOneCallThrough(t *testing.T) {
 	g := newGated(t)
 	g.rule("tool", "push", policy.RequireApproval, "{}")
+	g.tx(func(ctx context.Context, tx pgx.Tx) error {
+		return session.Ensure(ctx, tx, session.Session{ID: "api:other", AgentID: "main", Kind: session.API, RequesterID: "agent:main"})
+	})
+	elsewhere := strings.TrimSuffix(waiting, "}") + `,"sessionId":"api:other"}`
 	const callers = 6
 	answers := make(chan string, callers)
 	ctx, leave := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	for range callers {
+	for n := range callers {
+		body := waiting
+		if n%2 == 1 {
+			body = elsewhere
+		}
 		all.Go(func() {
-			_, text := g.send(ctx, g.key, "/access/enforce", waiting)
+			_, text := g.send(ctx, g.key, "/access/enforce", body)
 			answers <- text
 		})
 	}
+	g.asked(2) // the question is shared with the other session
 	g.approve(1, policy.Single)
 	first := <-answers
 	if !strings.Contains(first, `"decision":"allow"`) || !strings.Contains(first, g.asked(1).ID) {
 		t.Errorf("got %s", first)
 	}
-	g.asked(2) // whoever was not let through has asked again
+	g.asked(3) // whoever was not let through has asked again
 	leave()
 	all.Wait()
 	close(answers)
@@ -153,7 +162,7 @@ func TestOneApprovalLetsOneCallThrough(t *testing.T) {
 			t.Errorf("let through as well: %s", text)
 		}
 	}
-	if r := g.asked(2); r.Status != approvals.Pending {
+	if r := g.asked(3); r.Status != approvals.Pending {
 		t.Errorf("the question ended with its callers: %s", r.Status)
 	}
 }
