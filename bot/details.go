@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"holm/approvals"
@@ -42,7 +43,11 @@ func (b *Bot) sendDetails(ctx context.Context, ch Channel, btn approvals.Button)
 	parts := pieces(text, pieceSize(ch.Limits()))
 	if files, ok := ch.(FileSender); ok && len(parts) > 1 {
 		name := fmt.Sprintf("request-%d-arguments.json", btn.ShortID)
-		return files.SendFile(ctx, to, name, []byte(text), heading)
+		err := files.SendFile(ctx, to, name, []byte(text), heading)
+		if !errors.Is(err, ErrSetup) {
+			return err
+		}
+		b.Log.Warn("a file may not be sent; sending messages", "channel", ch.Namespace(), "error", err)
 	}
 	if len(parts) > maxPieces {
 		return b.say(ctx, ch, to, heading+" are too long for this chat; the web page and the command line show them.")

@@ -73,13 +73,14 @@ type Channel struct {
 }
 
 var (
-	_ bot.Channel  = (*Channel)(nil)
-	_ bot.Linker   = (*Channel)(nil)
-	_ bot.Webhook  = (*Channel)(nil)
-	_ bot.Asker    = (*Channel)(nil)
-	_ bot.Reviewer = (*Channel)(nil)
-	_ bot.Home     = (*Channel)(nil)
-	_ bot.Namer    = (*Channel)(nil)
+	_ bot.Channel    = (*Channel)(nil)
+	_ bot.Linker     = (*Channel)(nil)
+	_ bot.Webhook    = (*Channel)(nil)
+	_ bot.FileSender = (*Channel)(nil)
+	_ bot.Asker      = (*Channel)(nil)
+	_ bot.Reviewer   = (*Channel)(nil)
+	_ bot.Home       = (*Channel)(nil)
+	_ bot.Namer      = (*Channel)(nil)
 )
 
 // New checks cfg and returns the channel; it does no I/O. Tokens that are

@@ -13,6 +13,11 @@ var (
 	entities  = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
+// escape makes text that Slack would read as markup plain.
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}
+
 func isTeam(s string) bool { return teamID.MatchString(s) }
 func isUser(s string) bool { return userID.MatchString(s) }
 

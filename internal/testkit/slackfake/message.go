@@ -15,6 +15,8 @@ type Message struct {
 	Blocks           []json.RawMessage
 	Earlier          [][]json.RawMessage
 	Deleted          bool
+	// File is the name of the file that the message carries, Data its content.
+	File, Data string
 }
 
 // Button is a button of a message.

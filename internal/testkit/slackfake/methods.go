@@ -54,6 +54,13 @@ var methods = map[string]method{
 	"views.push":    {run: (*Server).viewsPush, params: []string{"interactivity_pointer", "trigger_id", "view"}},
 	"views.update":  {run: (*Server).viewsUpdate, params: []string{"external_id", "hash", "view", "view_id"}},
 	"views.publish": {run: (*Server).viewsPublish, params: []string{"hash", "user_id", "view"}},
+	"files.getUploadURLExternal": {
+		scope: "files:write", run: (*Server).filesURL, params: []string{"alt_txt", "filename", "length", "snippet_type"},
+	},
+	"files.completeUploadExternal": {
+		scope: "files:write", run: (*Server).filesComplete,
+		params: []string{"blocks", "channel_id", "channels", "files", "initial_comment", "thread_ts"},
+	},
 	"users.info": {
 		scope: "users:read", read: true, run: (*Server).usersInfo,
 		params: []string{"include_locale", "user"},

@@ -80,6 +80,7 @@ type Server struct {
 	tickets       map[string]ticket
 	responses     map[string]*response
 	ephemerals    map[string][]Message
+	uploads       map[string]*upload
 	calls         []Call
 	sents         []*Sent
 	faults        []*Fault
@@ -119,6 +120,7 @@ func New(t T, opts Options) *Server {
 		tickets:       make(map[string]ticket),
 		responses:     make(map[string]*response),
 		ephemerals:    make(map[string][]Message),
+		uploads:       make(map[string]*upload),
 		triggers:      make(map[string]*trigger),
 		modals:        make(map[string][]*View),
 		homes:         make(map[string]*View),
@@ -162,7 +164,7 @@ func (s *Server) install(a App) {
 	a.SigningSecret = cmp.Or(a.SigningSecret, hexID(32))
 	a.Command = cmp.Or(a.Command, "/holm")
 	if a.BotScopes == nil {
-		a.BotScopes = []string{"chat:write", "im:write", "im:history", "app_mentions:read", "commands", "users:read"}
+		a.BotScopes = []string{"chat:write", "im:write", "im:history", "app_mentions:read", "commands", "users:read", "files:write"}
 	}
 	if a.AppScopes == nil {
 		a.AppScopes = []string{"connections:write"}

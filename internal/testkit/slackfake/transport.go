@@ -38,6 +38,7 @@ type Call struct {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/", s.serveAPI)
+	mux.HandleFunc("/api/upload/", s.serveUpload)
 	mux.HandleFunc("/link/", s.serveLink)
 	mux.HandleFunc("/response/", s.serveResponse)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
