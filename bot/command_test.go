@@ -132,7 +132,6 @@ func TestWordsThatDecideNothing(t *testing.T) {
 		"help":                         "https://holm.test",
 		"approved 1":                   "approve N",
 		"reject":                       "Which one?",
-		"link":                         "Send: link TOKEN",
 		"aprove 1":                     "Did you mean: approve N",
 		"/zzzzzzzz":                    "no command “zzzzzzzz”",
 		"zzzzzzzz":                     "No program of agent main listens now",
