@@ -133,7 +133,7 @@ func TestLinkingInWords(t *testing.T) {
 	if w.role("gus") != "user" {
 		t.Errorf("gus is %q", w.role("gus"))
 	}
-	contains(t, w.says("una", "yes"), "no command") // nothing is asked any more
+	contains(t, w.says("una", "yes"), "listens") // nothing is asked any more: words for the agent
 	w.store(bot.Event{Kind: bot.Text, Identity: "gus", Name: "gus", Direct: true, Text: "unlink"})
 	w.linkCard("una", "No longer linked")
 	if w.role("gus") != "guest" || w.role("una") != "user" {
@@ -156,7 +156,7 @@ func TestAStolenTokenGainsNothing(t *testing.T) {
 	contains(t, w.tap("mallory", token(q, "Yes")), "not one of yours") // a forwarded card
 	contains(t, w.tap("olga", token(q, "No")), "stay apart")
 	w.linkCard("mallory", "The accounts stay apart")
-	contains(t, w.says("olga", "yes"), "no command")
+	contains(t, w.says("olga", "yes"), "listens")
 	contains(t, w.tap("olga", token(q, "Yes")), "over")
 	contains(t, w.says("mallory", "link "+stolen), "not valid")
 	if w.merges() != 0 || w.role("mallory") != "" {
