@@ -62,7 +62,7 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 	visitor := r.client(map[string]string{"Authorization": "Bearer " + guestKey})
 
 	want := []string{"approval_cancel", "approval_list", "approval_review", "approval_status", "approval_wait", "circle_add", "circle_delete", "circle_list", "circle_remove",
-		"identity_link_confirm", "identity_link_request", "policy_delete", "policy_list", "policy_set",
+		"identity_link_confirm", "identity_link_request", "policy_delete", "policy_list", "policy_set", "session_list", "session_read", "session_send",
 		"user_identity_link", "user_identity_unlink", "user_list", "user_merge", "user_role_set"}
 	if diff := cmp.Diff(want, tools(t, owner)); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,7 @@ type Config struct {
 
 // All gives every tool.
 func All(c Config) []gateway.Builtin {
-	return slices.Concat(policyTools(c), circleTools(c), approvalTools(c), userTools(c), linkTools(c))
+	return slices.Concat(policyTools(c), circleTools(c), approvalTools(c), userTools(c), linkTools(c), sessionTools(c))
 }
 
 func policyTools(c Config) []gateway.Builtin {
