@@ -98,6 +98,8 @@ func next(r approvals.Request) string {
 		return "It waits for an owner's decision; silence is not consent. Wait with approval_wait. " + noWorkaround
 	case r.Status != approvals.Approved:
 		return fmt.Sprintf("It is %s and nothing was executed. %s", r.Status, noWorkaround)
+	case r.Executing() && r.Outside():
+		return "Whoever asked runs the call itself, and has not told its outcome yet."
 	case r.Executing():
 		return "The call is running. Make it again with the same arguments, or use approval_wait, to get its end; it does not run twice."
 	case r.ClaimedAt == nil:
