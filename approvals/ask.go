@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -334,7 +335,7 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, realtime t
 			Args: EndRealtimeArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.CreatedAt.Add(realtime)},
 		})
 	}
-	return s.insert(ctx, tx, append(jobs, expireJob(r)))
+	return s.insert(ctx, tx, slices.Concat(jobs, []river.InsertManyParams{expireJob(r)}, remindJobs(r), escalateJobs(r)))
 }
 
 type requestedEvent struct {

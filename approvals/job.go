@@ -40,6 +40,9 @@ func (UpdateCardArgs) Kind() string { return "approval_update_card" }
 type NotifyRequesterArgs struct {
 	RequestID string `json:"requestId"`
 	Version   int    `json:"version"`
+	// News is the event to tell of, while the request is open: a reminder, an
+	// escalation. Empty for what the request's own state says.
+	News string `json:"news,omitempty"`
 }
 
 // Kind names the job in River's table.

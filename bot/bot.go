@@ -98,6 +98,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &inboxWorker{bot: b})
 	river.AddWorker(workers, &deliverWorker{bot: b})
 	river.AddWorker(workers, &updateWorker{bot: b})
+	river.AddWorker(workers, &remindWorker{bot: b})
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
 	river.AddWorker(workers, &linkNewsWorker{bot: b})

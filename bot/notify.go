@@ -13,6 +13,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/session"
 )
 
 // requesterWorker works approvals.NotifyRequesterArgs: it hands the news to
@@ -38,7 +39,7 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 	if err != nil {
 		return err
 	}
-	jobs, err := b.newsJobs(ctx, r, job.Args.Version)
+	jobs, err := b.newsJobs(ctx, r, job.Args)
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,11 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 }
 
 // newsJobs tell the news at each of the requester's addresses.
-func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, version int) (jobs []river.JobArgs, err error) {
-	text := news(r, version)
+func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, change approvals.NotifyRequesterArgs) (jobs []river.JobArgs, err error) {
+	text := news(r, change.Version)
+	if change.News != "" {
+		text = openNews(r, change.News)
+	}
 	if text == "" {
 		return nil, nil
 	}
@@ -71,6 +75,21 @@ func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, version int) (j
 		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text})
 	}
 	return jobs, err
+}
+
+// openNews is what a requester is told of an open request; empty once it has
+// ended.
+func openNews(r approvals.Request, event string) string {
+	about := fmt.Sprintf("Request #%d (%s) still waits", r.ShortID, oneLine(r.ResourceKey, maxKey))
+	switch {
+	case r.Status != approvals.Pending:
+		return ""
+	case event == session.ApprovalReminded:
+		return about + ": its reviewers were reminded. It is open until " + clock(r.ExpiresAt) + "."
+	case event == session.ApprovalEscalated:
+		return about + ": further people were asked. It is open until " + clock(r.ExpiresAt) + "."
+	}
+	return ""
 }
 
 // news is what a requester is told of the change that made the version; empty

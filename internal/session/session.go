@@ -158,6 +158,9 @@ const (
 	ApprovalRequested = "approval_requested"
 	ApprovalResolved  = "approval_resolved"
 	ApprovalExecuted  = "approval_executed"
+	// ApprovalReminded and ApprovalEscalated are of a question that waits.
+	ApprovalReminded  = "approval_reminded"
+	ApprovalEscalated = "approval_escalated"
 	// ApprovalPending is for the wire alone.
 	ApprovalPending = "approval_pending"
 	// ToolCall and ToolResult are of calls that people type in a chat.
@@ -169,7 +172,9 @@ const (
 )
 
 // ApprovalTypes are the types that tell the life of a request.
-func ApprovalTypes() []string { return []string{ApprovalRequested, ApprovalResolved, ApprovalExecuted} }
+func ApprovalTypes() []string {
+	return []string{ApprovalRequested, ApprovalReminded, ApprovalEscalated, ApprovalResolved, ApprovalExecuted}
+}
 
 // Types are all types that can be asked for by name.
 func Types() []string {

@@ -4,7 +4,6 @@
 package rulestore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,8 +42,8 @@ const columns = `id, agent_id, resource_type, resource_key, effect, grants, scop
 
 // Put stores a row in the caller's transaction; one with the same type, key,
 // effect, origin and scope gets its grants and note and a new version. Call
-// Store.Changed after the commit. A row that policy would not accept, or whose
-// approval settings are not acted on yet, is Invalid; an unknown agent NotFound.
+// Store.Changed after the commit. A row that policy would not accept is Invalid; an
+// unknown agent NotFound.
 func Put(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
 	return put(ctx, tx, row, actor, `EXCLUDED.grants`)
 }
@@ -63,7 +62,7 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 	if row.Origin == "" {
 		row.Origin = policy.OriginAdmin
 	}
-	if err := cmp.Or(row.Validate(), unenforced(row.Scope.Approval)); err != nil {
+	if err := row.Validate(); err != nil {
 		return Row{}, Invalid(err)
 	}
 	grants, err := json.Marshal(slices.Clone(row.Grants))
@@ -237,24 +236,6 @@ func (r Row) Compiled() policy.Row {
 		row.Unreadable = err
 	}
 	return row
-}
-
-// unenforced refuses what policy understands and approvals does not do yet: a
-// rule must not promise a reminder that never comes.
-func unenforced(a *policy.ApprovalSettings) error {
-	if a == nil {
-		return nil
-	}
-	var field string
-	switch {
-	case a.RemindAfterMinutes > 0:
-		field = "remindAfterMinutes"
-	case a.EscalateAfterMinutes > 0:
-		field = "escalateAfterMinutes"
-	default:
-		return nil
-	}
-	return &policy.InvalidError{Field: "scope.approval." + field, Message: "is not supported yet"}
 }
 
 // Invalid gives what policy refuses the form that reaches a caller: the code

@@ -125,9 +125,6 @@ func TestDelete(t *testing.T) {
 
 func TestBadRowsAreRefusedByName(t *testing.T) {
 	w := newWorld(t)
-	approval := func(a policy.ApprovalSettings) func(*policy.Row) {
-		return func(r *policy.Row) { r.Effect, r.Scope.Approval = policy.RequireApproval, &a }
-	}
 	for name, c := range map[string]struct {
 		change   func(*policy.Row)
 		field    string
@@ -139,9 +136,6 @@ func TestBadRowsAreRefusedByName(t *testing.T) {
 		"bad glob": {func(r *policy.Row) {
 			r.Scope.Args = []policy.Condition{{Arg: "cmd", Match: policy.MatchGlob, Pattern: "a[b"}}
 		}, "scope.args[0].pattern", 2},
-		"reminder": {approval(policy.ApprovalSettings{RemindAfterMinutes: 5}), "scope.approval.remindAfterMinutes", 0},
-		"escalation": {approval(policy.ApprovalSettings{EscalateAfterMinutes: 5, EscalateTo: []policy.Grant{policy.ToUser("u1")}}),
-			"scope.approval.escalateAfterMinutes", 0},
 	} {
 		row := rule(policy.Allow, "exec", policy.Any())
 		c.change(&row)
