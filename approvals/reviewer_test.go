@@ -154,3 +154,19 @@ func TestARuleThatWantsAReasonTakesNoneWithout(t *testing.T) {
 		}
 	}
 }
+
+// Silence is no reason either.
+func TestAReasonNobodyWritesRejectsNothingThatWantsOne(t *testing.T) {
+	w := newWorld(t)
+	for wanted, want := range map[bool]approvals.Status{true: approvals.Pending, false: approvals.Rejected} {
+		r := w.ask(w.call(map[bool]string{true: `{"n":1}`, false: `{"n":2}`}[wanted], ruleSays(policy.ApprovalSettings{RequireReason: wanted})))
+		_, err := w.svc.Await(ctx, "main", r.ID, approvals.Reject, chat(w.olga, "Olga"))
+		w.ok(err)
+		w.exec(`UPDATE approval_requests SET hold = hold || jsonb_build_object('until', now() - interval '1 second') WHERE id = $1`, r.ID)
+		got, err := w.svc.EndHold(ctx, r.ID)
+		w.ok(err)
+		if got.Status != want || got.Held() != nil {
+			t.Errorf("wanted %v: request is %s, held %v", wanted, got.Status, got.Held())
+		}
+	}
+}

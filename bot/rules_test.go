@@ -74,7 +74,7 @@ func TestARuleThatWantsAReasonGetsOne(t *testing.T) {
 	if w.now(first).Status != approvals.Pending {
 		t.Fatal("decided without a reason")
 	}
-	contains(t, w.replies("ann", w.question("ann", 1).ref, "harmless"), "Always allowed with these arguments")
+	contains(t, w.replies("ann", w.question("ann", 1).at, "harmless"), "Always allowed with these arguments")
 	if got := value(w.now(first).Reason) + ", " + value(w.now(second).Reason); got != "harmless, the build waits" {
 		t.Errorf("reasons %q", got)
 	}
