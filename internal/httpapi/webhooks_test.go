@@ -28,7 +28,7 @@ func TestWebhooks(t *testing.T) {
 	var hooks []webhook.Webhook
 	list := w.admin("GET", "/api/agents/main/webhooks", "").is(200)
 	list.into(&hooks)
-	if len(hooks) != 1 || len(hooks[0].Events) != 3 || strings.Contains(list.body, "whsec_") {
+	if len(hooks) != 1 || len(hooks[0].Events) != 5 || strings.Contains(list.body, "whsec_") {
 		t.Errorf("list %s", list.body)
 	}
 
