@@ -29,6 +29,7 @@ func TestRequestersSeeTheirOwnRequestsAlone(t *testing.T) {
 	contains(t, w.says("ann", "status 2"), "Request #2")
 
 	w.says("ann", "reject 1 wrong repo")
+	w.linkCard("gus", "Request #1 (") // the news of it, not to be taken for the reply
 	contains(t, w.says("gus", "status 1"), "Rejected by Ann", "wrong repo")
 	if w.now(own).Status != "rejected" {
 		t.Error("not rejected")

@@ -156,6 +156,7 @@ func TestAStolenTokenGainsNothing(t *testing.T) {
 	contains(t, w.tap("mallory", token(q, "Yes")), "not one of yours") // a forwarded card
 	contains(t, w.tap("olga", token(q, "No")), "stay apart")
 	w.linkCard("mallory", "The accounts stay apart")
+	w.linkCard("olga", "The accounts stay apart")
 	contains(t, w.says("olga", "yes"), "listens")
 	contains(t, w.tap("olga", token(q, "Yes")), "over")
 	contains(t, w.says("mallory", "link "+stolen), "not valid")
