@@ -270,19 +270,6 @@ func (s *Service) release(ctx context.Context, requestID string, by int64) error
 	return nil
 }
 
-// Reached counts the chats that a request's question was put into, or will be.
-func Reached(ctx context.Context, q db.Queryer, requestID string) (n int, err error) {
-	err = q.QueryRow(ctx, `
-		SELECT count(*)
-		FROM card_deliveries
-		WHERE request_id = $1
-		  AND state IN ('queued', 'sent')`, requestID).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count deliveries: %w", err)
-	}
-	return n, nil
-}
-
 // CardsBehind tells whether some card of the agent's requests does not show the
 // state its request has.
 func CardsBehind(ctx context.Context, q db.Queryer, agentID string) (behind bool, err error) {

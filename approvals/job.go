@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -41,7 +42,7 @@ type NotifyRequesterArgs struct {
 	RequestID string `json:"requestId"`
 	Version   int    `json:"version"`
 	// News is the event to tell of, while the request is open: a reminder, an
-	// escalation. Empty for what the request's own state says.
+	// escalation, that it reaches nobody or has reached somebody after all. Empty for what the request's own state says.
 	News string `json:"news,omitempty"`
 }
 
@@ -76,6 +77,12 @@ func cardJob(args river.JobArgs) river.InsertManyParams {
 
 func expireJob(r Request) river.InsertManyParams {
 	return river.InsertManyParams{Args: ExpireArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.ExpiresAt}}
+}
+
+// undeliveredJob looks a minute after the ask, by the database's clock; what
+// comes too early is repaired by Reconcile.
+func undeliveredJob(r Request) river.InsertManyParams {
+	return river.InsertManyParams{Args: UndeliveredArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.CreatedAt.Add(time.Minute)}}
 }
 
 func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertManyParams) error {

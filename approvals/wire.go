@@ -43,6 +43,8 @@ type Wire struct {
 	DuplicateOf *string `json:"duplicateOf,omitempty"`
 	// DuplicateOfNumber is that question's shortId.
 	DuplicateOfNumber int `json:"duplicateOfNumber,omitempty"`
+	// UndeliveredAt is since when nobody who may answer could be reached.
+	UndeliveredAt *time.Time `json:"undeliveredAt,omitempty"`
 	// Asked is how many asks share the card, its own included.
 	Asked      int        `json:"asked"`
 	Deliveries []Delivery `json:"deliveries"`
@@ -170,7 +172,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
-		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, DuplicateOf: r.DuplicateOf, Asked: r.Asked, Deliveries: deliveries, AwaitingReason: awaiting,
+		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, DuplicateOf: r.DuplicateOf, Asked: r.Asked, UndeliveredAt: r.UndeliveredAt, Deliveries: deliveries, AwaitingReason: awaiting,
 		Quorum: r.Settings.Needed(), Votes: append([]Vote{}, r.Votes...),
 		RequireReason: r.Settings.RequireReason, EscalatedAt: r.EscalatedAt,
 	}

@@ -89,9 +89,13 @@ func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bo
 // sent notes where the card is and what it shows. Should the request have
 // moved on meanwhile, an edit is queued with it.
 func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref MessageRef, hash string) error {
-	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+	var wake func()
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
+		if wake, err = b.Approvals.Delivered(ctx, tx, r.ID); err != nil {
+			return err
+		}
 		var version int
-		err := tx.QueryRow(ctx, `
+		err = tx.QueryRow(ctx, `
 			UPDATE card_deliveries d
 			SET state = 'sent',
 			    chat = $2,
@@ -126,6 +130,10 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 		}
 		return b.queue(ctx, tx, approvals.UpdateCardArgs{DeliveryID: d.ID, Version: version})
 	})
+	if err == nil {
+		wake()
+	}
+	return err
 }
 
 // queue inserts jobs that tell people something.

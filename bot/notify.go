@@ -88,6 +88,10 @@ func openNews(r approvals.Request, event string) string {
 		return about + ": its reviewers were reminded. It is open until " + clock(r.ExpiresAt) + "."
 	case event == session.ApprovalEscalated:
 		return about + ": further people were asked. It is open until " + clock(r.ExpiresAt) + "."
+	case event == session.ApprovalUndelivered && r.UndeliveredAt != nil:
+		return about + ": nobody who may answer could be reached so far. It is open until " + clock(r.ExpiresAt) + "."
+	case event == session.ApprovalDelivered && r.UndeliveredAt == nil:
+		return about + ": it has now reached somebody who may answer."
 	}
 	return ""
 }

@@ -75,6 +75,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	workers := river.NewWorkers()
 	w.bot.AddWorkers(workers)
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: w.svc})
+	river.AddWorker(workers, &approvals.UndeliveredWorker{Service: w.svc})
 	river.AddWorker(workers, &approvals.EndHoldWorker{Service: w.svc})
 	w.client = must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,

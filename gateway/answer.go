@@ -104,16 +104,20 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
 		"To wait for the answer call approval_wait, to look at it approval_status, with the request %d. "+
 		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, noWorkaround)
-	if r.Reached == 0 {
-		text += fmt.Sprintf(" No owner can be reached by chat at the moment; an operator can answer with: "+
-			"holm approvals approve %d --agent %s", r.ShortID, r.AgentID)
+	kind := "APPROVAL_REQUIRED"
+	if r.Undelivered {
+		kind = "APPROVAL_UNDELIVERED"
+		text = fmt.Sprintf("Undelivered: request %d for %s needs an owner's decision, and nobody could be reached so far. It stays open until %s; "+
+			"an operator can answer with: holm approvals approve %d --agent %s. Call this tool again with the same arguments later to get the answer; "+
+			"to wait for it call approval_wait, to look at it approval_status, with the request %d. Silence is not consent. %s",
+			r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, r.AgentID, r.ShortID, noWorkaround)
 	}
 	if r.Executing {
 		text = fmt.Sprintf("Request %d for %s is approved and the call is running now. "+
 			"Call this tool again with the same arguments to get its result; it will not run twice.", r.ShortID, r.Resource)
 	}
 	return errorResult(e, text, map[string]any{
-		"error_type": "APPROVAL_REQUIRED", "code": codeApproval,
+		"error_type": kind, "code": codeApproval,
 		"request_id": r.RequestID, "short_id": r.ShortID, "status": r.Status,
 		"expires_at": r.ExpiresAt.UTC().Format(time.RFC3339), "retry_after": retryAfter,
 	})

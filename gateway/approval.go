@@ -169,13 +169,14 @@ func (g *Gateway) tell(ctx context.Context, r approvals.Request) error {
 }
 
 func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
-	reached, err := approvals.Reached(ctx, g.Pool, r.Question())
+	r, err := approvals.Lookup(ctx, g.Pool, r.ID)
 	if err != nil {
 		return err
 	}
 	return &ApprovalRequiredError{
 		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.ResourceKey, Status: r.Status,
-		ExpiresAt: r.ExpiresAt, Executing: r.Executing(), Reached: reached,
+		ExpiresAt: r.ExpiresAt, Executing: r.Executing(),
+		Undelivered: r.Status == approvals.Pending && r.UndeliveredAt != nil,
 	}
 }
 

@@ -20,8 +20,8 @@ type ApprovalRequiredError struct {
 	ExpiresAt time.Time
 	// Executing is true when the approved call is running for another caller.
 	Executing bool
-	// Reached is how many owners' chats the question was or will be put into.
-	Reached int
+	// Undelivered is true when nobody who may answer could be reached so far.
+	Undelivered bool
 }
 
 func (e *ApprovalRequiredError) Error() string {

@@ -216,6 +216,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.RemindWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.EscalateWorker{Service: a.approvals})
+	river.AddWorker(workers, &approvals.UndeliveredWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.EndHoldWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.EndRealtimeWorker{Service: a.approvals})
 	river.AddWorker(workers, &approvals.ReconcileWorker{Service: a.approvals})

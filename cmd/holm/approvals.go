@@ -106,6 +106,9 @@ func answerText(r approvals.Wire) string {
 		if r.Asked > 1 {
 			text += fmt.Sprintf(", asked %d times", r.Asked)
 		}
+		if r.UndeliveredAt != nil {
+			text += ", undelivered"
+		}
 		return text
 	case r.Outcome != nil:
 		return string(*r.Outcome)
@@ -161,6 +164,9 @@ func printRequest(w io.Writer, r approvals.Wire) {
 	}
 	if r.EscalatedAt != nil {
 		line("escalated", when(*r.EscalatedAt))
+	}
+	if r.UndeliveredAt != nil && r.Status == approvals.Pending {
+		line("undelivered", "nobody could be reached since "+when(*r.UndeliveredAt))
 	}
 	if r.Asked > 1 {
 		line("asked for", fmt.Sprintf("%d times; one answer, one execution", r.Asked))

@@ -161,6 +161,10 @@ const (
 	// ApprovalReminded and ApprovalEscalated are of a question that waits.
 	ApprovalReminded  = "approval_reminded"
 	ApprovalEscalated = "approval_escalated"
+	// ApprovalUndelivered: nobody who may answer could be reached so far, and
+	// ApprovalDelivered: somebody has been after all.
+	ApprovalUndelivered = "approval_undelivered"
+	ApprovalDelivered   = "approval_delivered"
 	// ApprovalPending is for the wire alone.
 	ApprovalPending = "approval_pending"
 	// ToolCall and ToolResult are of calls that people type in a chat.
@@ -173,7 +177,7 @@ const (
 
 // ApprovalTypes are the types that tell the life of a request.
 func ApprovalTypes() []string {
-	return []string{ApprovalRequested, ApprovalReminded, ApprovalEscalated, ApprovalResolved, ApprovalExecuted}
+	return []string{ApprovalRequested, ApprovalReminded, ApprovalEscalated, ApprovalUndelivered, ApprovalDelivered, ApprovalResolved, ApprovalExecuted}
 }
 
 // Types are all types that can be asked for by name.

@@ -1,0 +1,85 @@
+package approvals_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"holm/approvals"
+	"holm/internal/db"
+	"holm/internal/identity"
+)
+
+// mark works the job that looks whether r has reached anybody.
+func (w *world) mark(r approvals.Request) bool {
+	w.t.Helper()
+	w.ok((&approvals.UndeliveredWorker{Service: w.svc}).Work(ctx, &river.Job[approvals.UndeliveredArgs]{Args: approvals.UndeliveredArgs{RequestID: r.ID}}))
+	return w.get(r.ID).UndeliveredAt != nil
+}
+
+func (w *world) toldTimes(event string) int {
+	w.t.Helper()
+	return w.count(`SELECT count(*) FROM session_events WHERE type = $1`, event)
+}
+
+func TestAQuestionThatReachesNobodyIsMarkedAfterAMinute(t *testing.T) {
+	w := newWorld(t)
+	q, second, _ := w.thrice()
+	if w.mark(q) {
+		t.Fatal("marked while its card is on its way")
+	}
+	w.exec(`UPDATE card_deliveries SET created_at = created_at - interval '61 seconds'`)
+	w.reconcile() // as after a restart that lost the job
+	if !w.mark(q) || w.get(second.ID).UndeliveredAt == nil || w.get(q.ID).Status != approvals.Pending {
+		t.Fatalf("not marked: %+v", w.get(q.ID))
+	}
+	w.reconcile()
+	if n := w.toldTimes("approval_undelivered"); n != 3 {
+		t.Errorf("told %d times, want once in each session", n)
+	}
+
+	// A card arrives after all.
+	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error {
+		wake, err := w.svc.Delivered(ctx, tx, q.ID)
+		if err != nil {
+			return err
+		}
+		wake()
+		_, err = tx.Exec(ctx, `UPDATE card_deliveries SET state = 'sent'`)
+		return err
+	}))
+	w.reconcile()
+	if w.mark(q) || w.get(second.ID).UndeliveredAt != nil || w.toldTimes("approval_delivered") != 3 {
+		t.Errorf("still marked, or told %d times", w.toldTimes("approval_delivered"))
+	}
+	news := w.column(`SELECT args ->> 'news' FROM river.river_job WHERE kind = 'approval_notify_requester' ORDER BY id`)
+	if got := strings.Join(news, " "); got != "approval_undelivered approval_delivered" {
+		t.Errorf("the requester hears %q", got)
+	}
+}
+
+func TestWithoutAWayToAnybodyItIsKnownAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", w.olga, true, "test") }))
+	r := w.ask(w.call(`{}`))
+	if w.get(r.ID).UndeliveredAt == nil || w.toldTimes("approval_undelivered") != 1 {
+		t.Error("not told")
+	}
+	if got, err := w.svc.Decide(ctx, approvals.Decision{AgentID: "main", RequestID: r.ID, Approve: true, Actor: operator}); err != nil || got.Status != approvals.Approved {
+		t.Errorf("an operator cannot answer: %v", err)
+	}
+}
+
+func TestWhatHasReachedSomebodyOrEndedIsNotMarked(t *testing.T) {
+	w := newWorld(t)
+	sent, done := w.ask(w.call(`{"n":1}`)), w.reject(w.ask(w.call(`{"n":2}`)))
+	w.exec(`UPDATE card_deliveries SET state = 'sent' WHERE request_id = $1`, sent.ID)
+	w.exec(`UPDATE card_deliveries SET created_at = created_at - interval '61 seconds'`)
+	w.reconcile()
+	if w.mark(sent) || w.mark(done) {
+		t.Error("marked")
+	}
+	w.ok(w.svc.MarkUndelivered(ctx, "gone with its agent"))
+}
