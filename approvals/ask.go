@@ -274,20 +274,14 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 	if of != nil {
 		question = &of.ID
 	}
-	r, ok, err := collect(tx.Query(ctx, `
-		WITH numbered AS (
-		    UPDATE agents
-		    SET last_short_id = last_short_id + 1
-		    WHERE id = $2
-		    RETURNING last_short_id
-		)
+	r, _, err := collect(tx.Query(ctx, `
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
 		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
 		     expires_at, undelivered_at, mode)
-		SELECT $1, $2, last_short_id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
+		SELECT $1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
 		       COALESCE(q.expires_at, now() + $16), q.undelivered_at, $18
-		FROM numbered
+		FROM (SELECT) one
 		LEFT JOIN approval_requests q ON q.id = $17
 		RETURNING `+columns,
 		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
@@ -295,9 +289,6 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question, c.mode(question)))
 	if err != nil {
 		return Request{}, fmt.Errorf("store approval request: %w", err)
-	}
-	if !ok {
-		return Request{}, fault.NotFoundf("no agent %q", c.Session.AgentID)
 	}
 	if err := s.announce(ctx, tx, r, c.Realtime); err != nil {
 		return Request{}, err

@@ -66,9 +66,6 @@ func TestAskLeavesNothingWhenItsJobsFail(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM audit_queue WHERE kind LIKE 'approval%'`); n != 0 {
 		t.Errorf("%d audit records left", n)
 	}
-	if n := w.count(`SELECT last_short_id FROM agents WHERE id = 'main'`); n != 0 {
-		t.Errorf("number %d is used up", n)
-	}
 }
 
 func TestAskRefusesAnAgentThatIsGoneAndAForeignSession(t *testing.T) {

@@ -18,13 +18,14 @@ const codeCapped = "capped"
 func IsCapped(err error) bool { return fault.Is(err, codeCapped) }
 
 // withinCaps refuses one more open request of a session or requester that has as
-// many as one may have. It locks the agent's row, which each new request numbers
-// itself by, so that asks at the same time are counted one after the other; the
-// count is a statement of its own, so that it sees those before.
+// many as one may have. The asks of one person with one agent take turns, so that
+// those at the same time are counted one after the other; the count is a
+// statement of its own, so that it sees those before.
 func (s *Service) withinCaps(ctx context.Context, tx pgx.Tx, c Call, who asker) error {
 	var b pgx.Batch
 	var session, requester int
-	b.Queue(`SELECT 1 FROM agents WHERE id = $1 FOR NO KEY UPDATE`, c.Session.AgentID)
+	b.Queue(`SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'open requests', $1::text, $2::text), 0))`,
+		c.Session.AgentID, who.ids[0])
 	b.Queue(`
 		SELECT count(*) FILTER (WHERE session_id = $3), count(*)
 		FROM approval_requests

@@ -53,7 +53,7 @@ func TestNoMoreOpenRequestsThanTheCaps(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM approval_requests WHERE requester_id = 'agent:main'`); n != 3 {
 		t.Errorf("%d requests, want 3", n)
 	}
-	if n := w.count(`SELECT last_short_id FROM agents WHERE id = 'main'`); n != 4 {
+	if n := w.count(`SELECT last_value FROM pg_sequences WHERE sequencename = md5('main')`); n != 4 {
 		t.Errorf("number %d, want 4: refused asks use none up", n)
 	}
 	records := w.count(`SELECT count(*) FROM audit_queue WHERE kind = 'approval_capped' AND actor = 'agent:main'`)
