@@ -78,6 +78,7 @@ func (c *catalogue) get(ctx context.Context, p policy.Principal) (*snapshot, err
 		return nil, err
 	}
 	key := strings.Join(append([]string{p.AgentID, p.UserID, string(p.Role)}, p.Circles...), "\x00")
+	c.upstreams.follow(ctx)
 	// Read before the lists: what comes in between makes the snapshot stale.
 	generation := c.upstreams.generation.Load()
 	c.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"holm/approvals"
 	"holm/gateway"
 	"holm/internal/identity"
+	"holm/internal/servers"
 	"holm/internal/session"
 	"holm/policy"
 )
@@ -144,5 +145,43 @@ func TestAPersonSeesTheToolsWithWhatTheyNeed(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]policy.Effect{"echo": policy.Allow, "record": policy.RequireApproval, "slow": ""}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A change of the servers holds in the process that made it when it returns.
+func TestServersChangeAtOnce(t *testing.T) {
+	r := newRig(t)
+	gus := r.person("gus", policy.Guest)
+	r.rule("echo", policy.Allow, policy.Scope{})
+	listed := func() (names []string) {
+		t.Helper()
+		tools, err := r.gateway.PersonTools(t.Context(), agentName, gus.RequesterID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools {
+			if tool.Server == "fix" {
+				names = append(names, tool.Short)
+			}
+		}
+		return names
+	}
+	fix, err := r.servers.Get(t.Context(), "fix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if got := listed(); len(got) != 1 {
+			t.Fatalf("%v right after the server was added", got)
+		}
+		if err := r.servers.Remove(t.Context(), "fix", "test"); err != nil {
+			t.Fatal(err)
+		}
+		if got := listed(); len(got) != 0 {
+			t.Fatalf("%v right after the server was removed", got)
+		}
+		if _, err := r.servers.Add(t.Context(), servers.Server{Name: fix.Name, Command: fix.Command, Env: fix.Env}, "test"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -26,10 +26,13 @@ type upstreams struct {
 	// generation counts changes of any list of tools.
 	generation atomic.Int64
 
+	// seen is how many changes of this process are followed; -1 before the first
+	// look at the table.
+	seen atomic.Int64
+
 	mu      sync.Mutex
 	clients map[string]*runningClient
-	loaded  chan struct{}
-	once    sync.Once
+	looked  chan struct{} // closed at the next look
 }
 
 type runningClient struct {
@@ -40,8 +43,10 @@ type runningClient struct {
 }
 
 func newUpstreams(store *servers.Store, hub *wake.Hub, log *slog.Logger, version string) *upstreams {
-	return &upstreams{store: store, hub: hub, log: log, version: version,
-		clients: map[string]*runningClient{}, loaded: make(chan struct{})}
+	u := &upstreams{store: store, hub: hub, log: log, version: version,
+		clients: map[string]*runningClient{}, looked: make(chan struct{})}
+	u.seen.Store(-1)
+	return u
 }
 
 // run keeps the clients in step with the table until ctx ends.
@@ -50,9 +55,7 @@ func (u *upstreams) run(ctx context.Context) {
 	defer waiter.Close()
 	defer u.stopAll()
 	for {
-		if err := u.sync(ctx); err != nil && ctx.Err() == nil {
-			u.log.Warn("the registered servers could not be read", "error", err)
-		}
+		u.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -61,6 +64,44 @@ func (u *upstreams) run(ctx context.Context) {
 		}
 	}
 }
+
+// look follows what is registered now. One that fails counts as well once there
+// was another: nobody waits for a database that is down.
+func (u *upstreams) look(ctx context.Context) {
+	changes := u.store.Changes()
+	err := u.sync(ctx)
+	if err != nil && ctx.Err() == nil {
+		u.log.Warn("the registered servers could not be read", "error", err)
+	}
+	if err != nil && u.seen.Load() < 0 {
+		return
+	}
+	u.seen.Store(changes)
+	u.mu.Lock()
+	close(u.looked)
+	u.looked = make(chan struct{})
+	u.mu.Unlock()
+}
+
+// follow waits until the clients are in step with the table and with every change
+// that this process has made.
+func (u *upstreams) follow(ctx context.Context) {
+	for !u.inStep() {
+		u.mu.Lock()
+		looked := u.looked
+		u.mu.Unlock()
+		if u.inStep() {
+			return // since before looked was read
+		}
+		select {
+		case <-looked:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (u *upstreams) inStep() bool { return u.seen.Load() >= u.store.Changes() }
 
 func (u *upstreams) sync(ctx context.Context) error {
 	list, err := u.store.List(ctx)
@@ -93,7 +134,6 @@ func (u *upstreams) sync(ctx context.Context) error {
 	for _, c := range gone {
 		c.stop()
 	}
-	u.once.Do(func() { close(u.loaded) })
 	return nil
 }
 
@@ -134,12 +174,9 @@ func (u *upstreams) stopAll() {
 	}
 }
 
-// all gives the clients by name, waiting for the first look at the table.
+// all gives the clients by name.
 func (u *upstreams) all(ctx context.Context) []*runningClient {
-	select {
-	case <-u.loaded:
-	case <-ctx.Done():
-	}
+	u.follow(ctx)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	clients := slices.Collect(maps.Values(u.clients))

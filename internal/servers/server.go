@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -139,6 +140,8 @@ type Store struct {
 	Pool   *pgxpool.Pool
 	Hub    *wake.Hub
 	Secret *secret.Keeper
+
+	changes atomic.Int64
 }
 
 type sealed struct {
@@ -171,7 +174,7 @@ func (st *Store) Add(ctx context.Context, s Server, actor string) (Server, error
 	if err != nil {
 		return Server{}, err
 	}
-	st.Hub.Publish(Changed)
+	st.changed()
 	return st.Get(ctx, s.Name)
 }
 
@@ -219,7 +222,7 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 	if err != nil {
 		return Server{}, err
 	}
-	st.Hub.Publish(Changed)
+	st.changed()
 	return st.Get(ctx, name)
 }
 
@@ -237,9 +240,18 @@ func (st *Store) Remove(ctx context.Context, name, actor string) error {
 		return audit.Write(ctx, tx, audit.Record{Kind: "server_removed", Actor: actor, Data: map[string]any{"name": name}})
 	})
 	if err == nil {
-		st.Hub.Publish(Changed)
+		st.changed()
 	}
 	return err
+}
+
+// Changes counts what this process has changed, so that who follows the servers
+// can be waited for.
+func (st *Store) Changes() int64 { return st.changes.Load() }
+
+func (st *Store) changed() {
+	st.changes.Add(1)
+	st.Hub.Publish(Changed)
 }
 
 // Get reads one server.
