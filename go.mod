@@ -42,6 +42,8 @@ require go.yaml.in/yaml/v3 v3.0.6
 
 require github.com/cenkalti/backoff/v5 v5.0.3
 
+require golang.org/x/term v0.48.0
+
 require (
 	github.com/gorilla/websocket v1.5.3
 	github.com/jackc/puddle/v2 v2.2.3

@@ -23,9 +23,12 @@ func TestAChannelThatCannotWorkLeavesTheOthersAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error)
 	go func() { done <- w.bot.Run(ctx) }()
-	w.poll("the failure shown", func() bool { return !w.bot.Health()["bad"].Connected })
-	want := map[string]bot.Health{"chat": {Connected: true}, "bad": {Error: bot.ErrSetup.Error()}}
-	if diff := cmp.Diff(want, w.bot.Health()); diff != "" {
+	w.poll("the failure shown", func() bool { return !w.bot.States()[0].Connected })
+	want := []bot.ChannelState{
+		{Namespace: "bad", AgentID: "main", Health: bot.Health{Error: bot.ErrSetup.Error()}},
+		{Namespace: "chat", AgentID: "main", Health: bot.Health{Connected: true}},
+	}
+	if diff := cmp.Diff(want, w.bot.States()); diff != "" {
 		t.Errorf("health (-want +got):\n%s", diff)
 	}
 	select {

@@ -215,8 +215,8 @@ func (b *Bot) oneAgent(l line) (string, error) {
 		return "", misusef("You are no owner of an agent %s.", oneLine(l.agent, maxName))
 	case l.agent != "":
 		return "", misusef("You are no member of an agent %s.", oneLine(l.agent, maxName))
-	case slices.Contains(agents, b.Agent):
-		return b.Agent, nil
+	case slices.Contains(agents, b.agentOf(l.who.Channel)):
+		return b.agentOf(l.who.Channel), nil
 	case len(agents) == 1:
 		return agents[0], nil
 	}

@@ -103,7 +103,11 @@ func (w *homeWorker) NextRetry(job *river.Job[homeArgs]) time.Time { return retr
 // Work shows the page and comes again when it has changed meanwhile.
 func (w *homeWorker) Work(ctx context.Context, job *river.Job[homeArgs]) error {
 	b, a := w.bot, job.Args.address()
-	home, ok := b.channels[a.Channel].(Home)
+	c, err := b.connected(ctx, a.Channel)
+	if err != nil || c == nil {
+		return err
+	}
+	home, ok := c.Channel.(Home)
 	if !ok {
 		return nil
 	}
@@ -112,7 +116,7 @@ func (w *homeWorker) Work(ctx context.Context, job *river.Job[homeArgs]) error {
 		if err != nil || !ok {
 			return err
 		}
-		page, err := b.page(ctx, b.channels[a.Channel], a)
+		page, err := b.page(ctx, c.Channel, a)
 		if err != nil {
 			return err
 		}

@@ -133,10 +133,14 @@ func (b *Bot) markHandled(ctx context.Context, a inboxArgs) error {
 // no further attempt.
 func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.RawMessage, last bool) error {
 	namespace := event.Channel
-	ch := b.channels[namespace]
-	if ch == nil {
+	c, err := b.connected(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if c == nil {
 		return fmt.Errorf("channel %s is not connected", namespace)
 	}
+	ch := c.Channel
 	ev, ok, err := ch.Decode(payload)
 	if err != nil || !ok {
 		return err

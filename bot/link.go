@@ -20,7 +20,7 @@ func (b *Bot) link(ctx context.Context, l line) (string, error) {
 	if !l.ev.Direct {
 		return "Linking works only in your own chat with me.", nil
 	}
-	token, err := linking.New(b.Approvals).Request(ctx, b.Agent, linking.Side{UserID: l.who.user.ID, Address: l.who.Address})
+	token, err := linking.New(b.Approvals).Request(ctx, b.agentOf(l.who.Channel), linking.Side{UserID: l.who.user.ID, Address: l.who.Address})
 	if err != nil {
 		return "", err
 	}

@@ -31,6 +31,8 @@ type recorder struct {
 	// before is called ahead of each Send and Update, without the lock; its
 	// error is what the platform answers.
 	before func(what string, c bot.Card) error
+	// beforeSendTo is the same for each Send, by recipient.
+	beforeSendTo func(to bot.Recipient) error
 }
 
 type message struct {
@@ -83,6 +85,11 @@ func (c *recorder) Run(ctx context.Context, _ bot.Inbox) error {
 func (c *recorder) Send(_ context.Context, to bot.Recipient, card bot.Card) (bot.MessageRef, error) {
 	if err := c.ask("send", card); err != nil {
 		return bot.MessageRef{}, err
+	}
+	if c.beforeSendTo != nil {
+		if err := c.beforeSendTo(to); err != nil {
+			return bot.MessageRef{}, err
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ const minToken = 20
 // welcome does with somebody who has no role what the agent's access level
 // says. Without a reply they are a guest now, and l goes on.
 func (b *Bot) welcome(ctx context.Context, l *line) (reply string, err error) {
-	agent, err := identity.GetAgent(ctx, b.Pool, b.Agent)
+	agent, err := identity.GetAgent(ctx, b.Pool, b.agentOf(l.who.Channel))
 	if isKnown(err, fault.NotFound) {
 		return b.toStranger(l.who), nil
 	}
@@ -35,14 +35,14 @@ func (b *Bot) welcome(ctx context.Context, l *line) (reply string, err error) {
 			return b.redeem(ctx, l.ev, l.who, word)
 		}
 		return fmt.Sprintf("Agent %s asks for its access token. Send it here, in your own chat with me: start TOKEN. You are %s.",
-			b.Agent, VisibleLine(l.who.String())), nil
+			agent.ID, VisibleLine(l.who.String())), nil
 	}
 	return b.toStranger(l.who), nil
 }
 
 func (b *Bot) admit(ctx context.Context, l *line) (reply string, err error) {
 	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		_, err := identity.Admit(ctx, tx, b.Agent, l.who.Address, l.who.name)
+		_, err := identity.Admit(ctx, tx, b.agentOf(l.who.Channel), l.who.Address, l.who.name)
 		return err
 	})
 	if isKnown(err, fault.Forbidden) || isKnown(err, fault.NotFound) {
@@ -60,7 +60,7 @@ func (b *Bot) admit(ctx context.Context, l *line) (reply string, err error) {
 func (b *Bot) toStranger(who person) string {
 	return strings.Join([]string{
 		"This bot is private.",
-		fmt.Sprintf("An owner of agent %s can invite you.", b.Agent),
+		fmt.Sprintf("An owner of agent %s can invite you.", b.agentOf(who.Channel)),
 		fmt.Sprintf("You are %s.", VisibleLine(who.String())),
 	}, " ")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +46,10 @@ type app struct {
 	// owners become owners of the settings' agent at start, beside those of the
 	// settings; the values are their names.
 	owners map[identity.Address]string
+
+	// publicURL is the address in links and for platforms that call.
+	publicURL string
+	keeper    *secret.Keeper
 
 	pool      *pgxpool.Pool
 	hub       *wake.Hub
@@ -152,15 +155,6 @@ func (a *app) closeDatabase() error {
 	return a.database.Stop(ctx)
 }
 
-// telegramSecret is what Telegram proves its calls with: alike in all processes,
-// another for each bot, and empty unless it is to call.
-func (a *app) telegramSecret(keeper *secret.Keeper) string {
-	if a.settings.Telegram.Mode != settings.TelegramWebhook {
-		return ""
-	}
-	return hex.EncodeToString(keeper.MAC("telegram webhook", a.settings.Telegram.Token))
-}
-
 // assemble makes the parts and connects them; nothing runs yet.
 func (a *app) assemble(ctx context.Context, publicURL string) error {
 	keeper, err := secret.New(a.settings.SecretKey)
@@ -172,6 +166,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	} else if err != nil {
 		return &settings.Error{Setting: "HOLM_SECRET_KEY", Message: "is not the key that this database was set up with: all processes on it need the same"}
 	}
+	a.keeper, a.publicURL = keeper, publicURL
 	a.ending = make(chan struct{})
 	a.hub = wake.New(a.pool, a.log)
 	a.rules = rulestore.New(a.pool, a.hub, a.log)
@@ -183,14 +178,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 		MaxOpenPerSession: a.settings.MaxOpenPerSession, MaxOpenPerRequester: a.settings.MaxOpenPerRequester,
 	})
 
-	connections, err := channels.Open(channels.Config{
-		TelegramToken: a.settings.Telegram.Token, TelegramAPIURL: a.settings.Telegram.APIURL,
-		TelegramWebhook: publicURL + bot.WebhookPath(a.settings.Agent, "telegram"), TelegramSecret: a.telegramSecret(keeper),
-		SlackBotToken: a.settings.Slack.BotToken, SlackAppToken: a.settings.Slack.AppToken, SlackAPIURL: a.settings.Slack.APIURL,
-		SlackEvents: a.settings.Slack.Mode == settings.SlackEvents, SlackSigningSecret: a.settings.Slack.SigningSecret,
-		Log:  a.log,
-		Lock: func(ctx context.Context) (func(), error) { return db.Exclusive(ctx, a.pool, "telegram poller") },
-	})
+	connections, err := channels.Open(a.platforms())
 	if err != nil {
 		return err
 	}
@@ -206,7 +194,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.webhooks = &webhook.Fanout{Pool: a.pool, Hub: a.hub, Jobs: a.jobs, Log: a.log}
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
-		Channels: append(connections, a.extra...), Remote: a.remoteChannel(keeper), Agent: a.settings.Agent,
+		Channels: append(connections, a.extra...), Stored: a.storedChannels, Remote: a.remoteChannel, Agent: a.settings.Agent,
 		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL,
 		Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) }, Log: a.log,
 	})
@@ -235,17 +223,15 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 }
 
 // remoteChannel finds the adapters that operators registered.
-func (a *app) remoteChannel(keeper *secret.Keeper) func(context.Context, string, string) (bot.Channel, error) {
-	return func(ctx context.Context, namespace, agentID string) (bot.Channel, error) {
-		c, err := identity.GetChannel(ctx, a.pool, namespace)
-		if f, ok := fault.As(err); ok && f.Kind == fault.NotFound || err == nil && c.AgentID != agentID {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return remote.New(remote.Config{Namespace: namespace, URL: c.URL, Secret: c.SigningSecret(keeper)}), nil
+func (a *app) remoteChannel(ctx context.Context, namespace, agentID string) (bot.Channel, error) {
+	c, err := identity.GetChannel(ctx, a.pool, namespace)
+	if f, ok := fault.As(err); ok && f.Kind == fault.NotFound || err == nil && c.AgentID != agentID {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	return remote.New(remote.Config{Namespace: namespace, URL: c.URL, Secret: c.SigningSecret(a.keeper)}), nil
 }
 
 // ensureAgent makes the settings' agent and its owners when they are missing.
@@ -294,6 +280,10 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 	under.Go(func() { _ = a.keyring.Run(base, a.hub) })
 	under.Go(func() { _ = a.chainer.Run(base) })
 	under.Go(func() { _ = a.webhooks.Run(base) })
+	// Jobs that waited for this start find the channels that were added.
+	if err := a.bot.Refresh(base); err != nil {
+		a.log.Warn("channels that were added could not be opened yet", "error", err)
+	}
 	if err := a.jobs.Start(base); err != nil {
 		stopBase()
 		under.Wait()

@@ -7,19 +7,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holm/internal/client"
 	"holm/internal/httpapi"
 )
 
 func (c *cli) newChannelsCommand() *cobra.Command {
-	cmd := group("channels", "See channels, register those that run outside",
-		c.newChannelsListCommand(), c.newChannelsAddCommand(), c.newChannelsRemoveCommand())
+	cmd := group("channels", "See, add, test and remove channels",
+		c.newChannelsListCommand(), c.newChannelsShowCommand(), c.newChannelsAddCommand(), c.newChannelsTestCommand(), c.newChannelsRemoveCommand())
 	cmd.Aliases = []string{"channel"}
 	return cmd
 }
 
 func (c *cli) newChannelsListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List channels", Args: exactly(),
+		Use: "list", Short: "List channels with their state", Args: exactly(),
+		Long: "List channels. QUEUED, FAILED and UNREACHABLE count the cards of the last 24 hours that are on their\n" +
+			"way, whose last send or edit failed, and that reached nobody.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			holm, _, err := c.connect()
 			if err != nil {
@@ -36,20 +39,28 @@ func (c *cli) newChannelsListCommand() *cobra.Command {
 
 func printChannels(w io.Writer, list []httpapi.Channel) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "No channels. Set HOLM_TELEGRAM_TOKEN or the Slack tokens for holm serve.")
+		fmt.Fprintln(w, "No channels yet. Add one: holm channels add telegram")
 		return
 	}
-	table(w, "CHANNEL AGENT KIND STATE ACCOUNT", func(row func(...any)) {
+	table(w, "CHANNEL AGENT KIND STATE ACCOUNT LAST-EVENT QUEUED FAILED UNREACHABLE", func(row func(...any)) {
 		for _, ch := range list {
-			row(ch.Namespace, ch.AgentID, ch.Kind, channelState(ch), orDash(&ch.Account))
+			row(ch.Namespace, ch.AgentID, channelKind(ch), channelState(ch), orDash(&ch.Account), when(ch.LastEvent),
+				ch.Cards.Queued, ch.Cards.Failed, ch.Cards.Unreachable)
 		}
 	})
 	for _, ch := range list {
-		for _, r := range ch.Closed {
-			fmt.Fprintln(w, oneLine(fmt.Sprintf("%s:%s (%s) cannot be written to since %s: %s",
-				ch.Namespace, r.Identity, r.Name, r.Since.UTC().Format(time.RFC3339), r.Reason)))
+		if n := len(ch.Closed); n > 0 {
+			fmt.Fprintf(w, "%d cannot be written to: holm channels show %s\n", n, ch.Namespace)
 		}
 	}
+}
+
+// channelKind tells also who can take the channel away.
+func channelKind(ch httpapi.Channel) string {
+	if ch.Kind == "builtin" && ch.SetBy == "operator" {
+		return "builtin, added"
+	}
+	return ch.Kind
 }
 
 func channelState(ch httpapi.Channel) string {
@@ -66,14 +77,55 @@ func channelState(ch httpapi.Channel) string {
 	return "not connected"
 }
 
+func (c *cli) newChannelsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show a channel, whom it cannot write to, and its last failures", Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			ch, err := holm.Channel(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, ch, func(w io.Writer) { printChannel(w, ch) })
+		},
+	}
+}
+
+func printChannel(w io.Writer, ch httpapi.ChannelDetails) {
+	printChannels(w, []httpapi.Channel{ch.Channel})
+	if ch.URL != "" {
+		fmt.Fprintf(w, "\nTakes cards at %s\n", oneLine(ch.URL))
+	}
+	if len(ch.Closed) > 0 {
+		fmt.Fprintln(w, "\nCannot be written to:")
+		table(w, "PERSON NAME SINCE REASON", func(row func(...any)) {
+			for _, r := range ch.Closed {
+				row(ch.Namespace+":"+r.Identity, orDash(&r.Name), r.Since.UTC().Format(time.RFC3339), r.Reason)
+			}
+		})
+	}
+	if len(ch.Failures) > 0 {
+		fmt.Fprintln(w, "\nLast cards that failed:")
+		table(w, "REQUEST AGENT PERSON STATE ATTEMPTS QUEUED ERROR", func(row func(...any)) {
+			for _, f := range ch.Failures {
+				row(fmt.Sprintf("#%d", f.ShortID), f.AgentID, ch.Namespace+":"+f.Identity, f.State, f.Attempts, when(f.QueuedAt), f.Error)
+			}
+		})
+	}
+}
+
 func (c *cli) newChannelsAddCommand() *cobra.Command {
 	var agent, url string
 	cmd := &cobra.Command{
-		Use: "add NAME --url URL", Short: "Register a channel that runs outside and show its token, once", Args: exactly("NAME"),
-		Long: "Register an adapter of your own for another chat platform. It takes cards at its address and calls\n" +
-			"the REST interface with its token, naming the acting person in X-Channel-User-Id. NAME is the first\n" +
-			"part of its identities. docs/channel-adapters.md is the contract.",
-		Example: "  holm channels add matrix --url http://127.0.0.1:9000/holm --agent main",
+		Use: "add (telegram | slack | NAME --url URL)", Short: "Add a channel", Args: exactly("NAME"),
+		Long: "Add one of Holm's own channels (see holm channels add telegram --help), or register an adapter of your\n" +
+			"own for another chat platform. An adapter takes cards at its address and calls the REST interface with\n" +
+			"its token, which is shown once, naming the acting person in X-Channel-User-Id. NAME is the first part of\n" +
+			"its identities. docs/channel-adapters.md is the contract.",
+		Example: "  holm channels add telegram\n  holm channels add matrix --url http://127.0.0.1:9000/holm --agent main",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if url == "" {
 				return usagef("say with --url where the adapter takes cards")
@@ -82,7 +134,7 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := holm.AddChannel(cmd.Context(), args[0], name, url)
+			made, err := holm.AddChannel(cmd.Context(), client.NewChannel{Namespace: args[0], AgentID: name, URL: url})
 			if err != nil {
 				return err
 			}
@@ -92,14 +144,67 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&agent, "agent", "", "the agent; default that of HOLM_AGENT, or the only one there is")
+	cmd.Flags().StringVar(&agent, "agent", "", agentOfChannel)
 	cmd.Flags().StringVar(&url, "url", "", "where the adapter takes cards (required)")
+	cmd.AddCommand(c.newAddTelegramCommand(), c.newAddSlackCommand())
 	return cmd
+}
+
+func (c *cli) newChannelsTestCommand() *cobra.Command {
+	var want httpapi.ChannelTest
+	cmd := &cobra.Command{
+		Use: "test [NAME]", Short: "Send every owner a test card and tell who got it", Args: atMost("NAME"),
+		Long: "Send every owner, on every channel or the named one, a card that says it is a test and decides nothing.\n" +
+			"The exit code is 1 when somebody was not reached.",
+		Example: "  holm channels test\n  holm channels test telegram --agent main",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				want.Namespace = args[0]
+			}
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			list, err := holm.TestChannels(cmd.Context(), want)
+			if err != nil {
+				return err
+			}
+			if err := c.print(cmd, list, func(w io.Writer) { printReached(w, list) }); err != nil {
+				return err
+			}
+			for _, r := range list {
+				if !r.Reached {
+					return &exitError{code: exitFailed}
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&want.AgentID, "agent", "", "only the owners of this agent")
+	return cmd
+}
+
+func printReached(w io.Writer, list []httpapi.ChannelReached) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "No owner has an address there. Invite one: holm invite --role owner")
+		return
+	}
+	table(w, "PERSON NAME AGENT REACHED", func(row func(...any)) {
+		for _, r := range list {
+			reached := "yes"
+			if !r.Reached {
+				reached = "no: " + r.Why
+			}
+			row(r.Channel+":"+r.Identity, orDash(&r.Name), r.AgentID, reached)
+		}
+	})
 }
 
 func (c *cli) newChannelsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Forget a channel that runs outside", Args: exactly("NAME"),
+		Use: "remove NAME", Short: "Close a channel that was added", Args: exactly("NAME"),
+		Long: "Close a channel that was added: every process stops it, its secrets are deleted, and the token of one\n" +
+			"that runs outside is void. A channel that the settings of holm serve name is taken out there.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			holm, _, err := c.connect()
 			if err != nil {
@@ -108,7 +213,7 @@ func (c *cli) newChannelsRemoveCommand() *cobra.Command {
 			if err := holm.RemoveChannel(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return c.done(cmd.OutOrStdout(), "Channel %s is removed; its token is void.", args[0])
+			return c.done(cmd.OutOrStdout(), "Channel %s is removed; its secrets are void here.", args[0])
 		},
 	}
 }

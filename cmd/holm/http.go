@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"holm/bot"
 	"holm/gateway"
 	"holm/internal/httpapi"
 )
@@ -22,7 +21,8 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Channels: a.channelHealth, Ready: a.databaseAnswers,
+		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Ready: a.databaseAnswers,
+		Channels: a.channelHealth, CheckChannel: a.checkOwn, ClosedRoutes: a.closedRoutes, TestChannels: a.testChannels,
 	})
 	if err != nil {
 		return nil, err
@@ -33,9 +33,10 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	for _, path := range []string{"/api", "/api/*", "/healthz", "/readyz"} {
 		e.Any(path, echo.WrapHandler(api))
 	}
-	for path, hook := range a.bot.Webhooks() {
-		e.POST(path, echo.WrapHandler(hook))
-	}
+	e.POST(bot.WebhookPath(":agent", ":namespace"), func(c echo.Context) error {
+		a.bot.ServeWebhook(c.Response(), c.Request(), c.Param("agent"), c.Param("namespace"))
+		return nil
+	})
 	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(e)), nil
 }
 
@@ -103,22 +104,29 @@ func (a *app) serverStatus(ctx context.Context, name string) (httpapi.ServerStat
 	return httpapi.ServerStatus{State: string(s.State), Error: s.Error, Tools: s.Tools, Stderr: s.Stderr}, ok
 }
 
-func (a *app) channelHealth(ctx context.Context) (all []httpapi.ChannelHealth, err error) {
-	health := a.bot.Health()
-	closed := map[string][]httpapi.ClosedRoute{}
-	routes, err := a.bot.ClosedRoutes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range routes {
-		closed[r.Channel] = append(closed[r.Channel], httpapi.ClosedRoute{Identity: r.Identity, Name: r.Name, Reason: r.Reason, Since: r.Since})
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(health)) {
-		h := health[namespace]
+func (a *app) channelHealth(context.Context) (all []httpapi.ChannelHealth, err error) {
+	for _, c := range a.bot.States() {
 		all = append(all, httpapi.ChannelHealth{
-			Namespace: namespace, AgentID: a.settings.Agent, Connected: h.Connected,
-			Account: h.Account, LastEvent: h.LastEvent, Error: h.Error, Closed: closed[namespace],
+			Namespace: c.Namespace, AgentID: c.AgentID, Stored: c.Stored, Connected: c.Connected,
+			Account: c.Account, LastEvent: c.LastEvent, Error: c.Error,
 		})
 	}
 	return all, nil
+}
+
+func (a *app) closedRoutes(ctx context.Context) (map[string][]httpapi.ClosedRoute, error) {
+	routes, err := a.bot.ClosedRoutes(ctx)
+	closed := map[string][]httpapi.ClosedRoute{}
+	for _, r := range routes {
+		closed[r.Channel] = append(closed[r.Channel], httpapi.ClosedRoute{Identity: r.Identity, Name: r.Name, Reason: r.Reason, Since: r.Since})
+	}
+	return closed, err
+}
+
+func (a *app) testChannels(ctx context.Context, t httpapi.ChannelTest) (all []httpapi.ChannelReached, err error) {
+	reached, err := a.bot.Test(ctx, bot.TestWanted(t))
+	for _, r := range reached {
+		all = append(all, httpapi.ChannelReached(r))
+	}
+	return all, err
 }

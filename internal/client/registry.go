@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"holm/internal/httpapi"
 	"holm/internal/servers"
@@ -64,14 +65,39 @@ func (c *Client) Channels(ctx context.Context) (list []httpapi.Channel, err erro
 	return list, err
 }
 
-// AddChannel registers a channel that runs outside, takes cards at url, and
-// gives the only copy of its token.
-func (c *Client) AddChannel(ctx context.Context, namespace, agent, url string) (ch httpapi.ChannelWithToken, err error) {
-	_, err = c.call(ctx, http.MethodPost, path("channels"), map[string]string{"namespace": namespace, "agentId": agent, "url": url}, &ch)
+// NewChannel is a channel to be added: at URL one that runs outside, with
+// Secrets one of Holm's own.
+type NewChannel struct {
+	Namespace string            `json:"namespace"`
+	AgentID   string            `json:"agentId"`
+	URL       string            `json:"url,omitempty"`
+	Mode      string            `json:"mode,omitempty"`
+	Secrets   map[string]string `json:"secrets,omitempty"`
+}
+
+// AddChannel adds a channel; of one that runs outside it gives the only copy of
+// the token.
+func (c *Client) AddChannel(ctx context.Context, in NewChannel) (ch httpapi.ChannelAdded, err error) {
+	_, err = c.call(ctx, http.MethodPost, path("channels"), in, &ch)
 	return ch, err
 }
 
-// RemoveChannel forgets a channel that runs outside.
+// Channel shows one channel with what failed on it.
+func (c *Client) Channel(ctx context.Context, namespace string) (ch httpapi.ChannelDetails, err error) {
+	_, err = c.call(ctx, http.MethodGet, path("channels", namespace), nil, &ch)
+	return ch, err
+}
+
+// testPatience is how long platforms may take to answer for all owners.
+const testPatience = 5 * time.Minute
+
+// TestChannels sends owners a test card and tells who got it.
+func (c *Client) TestChannels(ctx context.Context, t httpapi.ChannelTest) (list []httpapi.ChannelReached, err error) {
+	_, err = c.patient(testPatience).call(ctx, http.MethodPost, path("channels", "test"), t, &list)
+	return list, err
+}
+
+// RemoveChannel closes a channel that was added.
 func (c *Client) RemoveChannel(ctx context.Context, namespace string) error {
 	_, err := c.call(ctx, http.MethodDelete, path("channels", namespace), nil, nil)
 	return err

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
+	"holm/internal/audit"
+	"holm/internal/fault"
 	"holm/internal/identity"
 )
 
@@ -18,12 +22,22 @@ func (s *server) registerChannels() {
 		Summary: "List channels", Description: "Holm's own first, then those that run outside.", Tags: []string{"channels"},
 	}, s.listChannels)
 	handle(s, huma.Operation{
+		OperationID: "show-channel", Method: http.MethodGet, Path: "/api/channels/{namespace}",
+		Summary: "Show a channel with its closed routes and last failures", Tags: []string{"channels"},
+	}, s.showChannel)
+	handle(s, huma.Operation{
 		OperationID: "create-channel", Method: http.MethodPost, Path: "/api/channels", DefaultStatus: http.StatusCreated,
-		Summary: "Register a channel that runs outside", Description: "The answer holds the only copy of its token.", Tags: []string{"channels"},
+		Summary: "Add one of Holm's own channels, or register one that runs outside",
+		Description: "With secrets, one of Holm's own: every process opens it at once. With url, one that runs outside: the answer " +
+			"holds the only copy of its token.", Tags: []string{"channels"},
 	}, s.createChannel)
 	handle(s, huma.Operation{
+		OperationID: "test-channels", Method: http.MethodPost, Path: "/api/channels/test",
+		Summary: "Send every owner a test card and tell who got it", Tags: []string{"channels"},
+	}, s.testChannels)
+	handle(s, huma.Operation{
 		OperationID: "remove-channel", Method: http.MethodDelete, Path: "/api/channels/{namespace}", DefaultStatus: http.StatusNoContent,
-		Summary: "Forget a channel that runs outside; its token ends", Tags: []string{"channels"},
+		Summary: "Close a channel that was added; the token of one that runs outside ends", Tags: []string{"channels"},
 	}, s.removeChannel)
 }
 
@@ -33,6 +47,8 @@ type Channel struct {
 	AgentID   string `json:"agentId"`
 	// Kind is builtin for Holm's own and external for those that run outside.
 	Kind string `json:"kind" enum:"builtin,external"`
+	// SetBy tells who set it up: only what was added can be removed here.
+	SetBy string `json:"setBy" enum:"settings,operator"`
 	// URL takes the cards of an external one.
 	URL       string    `json:"url,omitempty"`
 	Connected *bool     `json:"connected,omitempty" doc:"Of builtin channels."`
@@ -40,6 +56,8 @@ type Channel struct {
 	LastEvent time.Time `json:"lastEvent,omitzero"`
 	Error     string    `json:"error,omitempty"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
+	// Cards counts those of the last 24 hours.
+	Cards approvals.Tally `json:"cards"`
 	// Closed are the people who cannot be written to.
 	Closed []ClosedRoute `json:"closed,omitempty"`
 }
@@ -48,49 +66,108 @@ func (s *server) listChannels(ctx context.Context, _ *nothing) (*listOf[Channel]
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}
-	var all []Channel
+	all, err := s.allChannels(ctx)
+	return list(all), err
+}
+
+// allChannels are Holm's own, then those that run outside.
+func (s *server) allChannels(ctx context.Context) (all []Channel, err error) {
 	if s.Channels != nil {
 		own, err := s.Channels(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range own {
+			setBy := "settings"
+			if h.Stored {
+				setBy = "operator"
+			}
 			all = append(all, Channel{
-				Namespace: h.Namespace, AgentID: h.AgentID, Kind: "builtin", Connected: &h.Connected,
-				Account: h.Account, LastEvent: h.LastEvent, Error: h.Error, Closed: h.Closed,
+				Namespace: h.Namespace, AgentID: h.AgentID, Kind: "builtin", SetBy: setBy, Connected: &h.Connected,
+				Account: h.Account, LastEvent: h.LastEvent, Error: h.Error,
 			})
 		}
 	}
 	external, err := identity.ListChannels(ctx, s.Pool)
-	for _, c := range external {
-		all = append(all, Channel{Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", URL: c.URL, CreatedAt: c.CreatedAt})
+	if err != nil {
+		return nil, err
 	}
-	return list(all), err
+	for _, c := range external {
+		all = append(all, Channel{
+			Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", SetBy: "operator", URL: c.URL, CreatedAt: c.CreatedAt,
+		})
+	}
+	tallies, err := approvals.Tallies(ctx, s.Pool)
+	if err != nil {
+		return nil, err
+	}
+	closed := map[string][]ClosedRoute{}
+	if s.ClosedRoutes != nil {
+		if closed, err = s.ClosedRoutes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i, c := range all {
+		all[i].Cards, all[i].Closed = tallies[c.Namespace], closed[c.Namespace]
+	}
+	return all, nil
+}
+
+// ChannelDetails is a channel with what failed on it.
+type ChannelDetails struct {
+	Channel
+	// Failures are the last cards that could not be sent or edited.
+	Failures []approvals.FailedDelivery `json:"failures"`
+}
+
+func (s *server) showChannel(ctx context.Context, in *ChannelPath) (*oneOf[ChannelDetails], error) {
+	if err := operatorOnly(ctx); err != nil {
+		return nil, err
+	}
+	all, err := s.allChannels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(c Channel) bool { return c.Namespace == in.Namespace })
+	if at < 0 {
+		return nil, fault.NotFoundf("no channel %q", in.Namespace)
+	}
+	failures, err := approvals.FailedDeliveries(ctx, s.Pool, in.Namespace)
+	return &oneOf[ChannelDetails]{Body: ChannelDetails{Channel: all[at], Failures: failures}}, err
 }
 
 type createChannelInput struct {
 	Body struct {
-		Namespace string `json:"namespace" doc:"The first part of its identities: lower-case letters, digits and -." example:"matrix"`
-		AgentID   string `json:"agentId"`
-		URL       string `json:"url" doc:"Where the adapter takes cards, by POST." example:"https://adapter.example.com/holm"`
+		Namespace string            `json:"namespace" doc:"The first part of its identities: lower-case letters, digits and -." example:"matrix"`
+		AgentID   string            `json:"agentId"`
+		URL       string            `json:"url,omitempty" doc:"Of one that runs outside: where the adapter takes cards, by POST." example:"https://adapter.example.com/holm"`
+		Mode      string            `json:"mode,omitempty" doc:"Of one of Holm's own: how events arrive, e.g. polling or webhook, socket or events."`
+		Secrets   map[string]string `json:"secrets,omitempty" doc:"Of one of Holm's own: token for telegram; bot_token with app_token or signing_secret for slack. Kept sealed and never shown."`
 	}
 }
 
-// ChannelWithToken is a new channel with the only copy of its token.
-type ChannelWithToken struct {
+// ChannelAdded is a new channel; of one that runs outside with the only copy of
+// its token.
+type ChannelAdded struct {
 	Namespace string `json:"namespace"`
 	AgentID   string `json:"agentId"`
-	Token     string `json:"token"`
+	Token     string `json:"token,omitempty"`
 	// SigningSecret, in hexadecimal, proves to the adapter that a card is
 	// Holm's: see docs/channel-adapters.md.
-	SigningSecret string `json:"signingSecret"`
+	SigningSecret string `json:"signingSecret,omitempty"`
 }
 
-func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*oneOf[ChannelWithToken], error) {
+func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*oneOf[ChannelAdded], error) {
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}
-	out := oneOf[ChannelWithToken]{Body: ChannelWithToken{Namespace: in.Body.Namespace, AgentID: in.Body.AgentID}}
+	out := oneOf[ChannelAdded]{Body: ChannelAdded{Namespace: in.Body.Namespace, AgentID: in.Body.AgentID}}
+	switch {
+	case in.Body.Secrets != nil && in.Body.URL != "":
+		return nil, fault.Invalidf("want either the address of a channel that runs outside or the secrets of one of Holm's own")
+	case in.Body.Secrets != nil:
+		return &out, s.addOwnChannel(ctx, in)
+	}
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
 		out.Body.Token, err = identity.CreateChannel(ctx, tx, in.Body.AgentID, in.Body.Namespace, in.Body.URL, adminActor)
 		if err != nil {
@@ -103,15 +180,103 @@ func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*on
 	return &out, err
 }
 
-type channelPath struct {
-	Namespace string `path:"namespace"`
+func (s *server) addOwnChannel(ctx context.Context, in *createChannelInput) error {
+	c := identity.OwnChannel{Namespace: in.Body.Namespace, AgentID: in.Body.AgentID, Mode: in.Body.Mode, Secrets: in.Body.Secrets}
+	if s.CheckChannel == nil {
+		return fault.New(fault.Unavailable, "unavailable", "this process opens no channels")
+	}
+	if err := s.CheckChannel(c); err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		return identity.AddOwnChannel(ctx, tx, s.Secret, c, adminActor)
+	}, identity.ChannelsChanged)
 }
 
-func (s *server) removeChannel(ctx context.Context, in *channelPath) (*nothing, error) {
+type testChannelsInput struct {
+	Body ChannelTest
+}
+
+// ChannelTest says whose owners get a test card, and where.
+type ChannelTest struct {
+	Namespace string `json:"namespace,omitempty" doc:"Default: every channel."`
+	AgentID   string `json:"agentId,omitempty" doc:"Default: the owners of all agents."`
+}
+
+// ChannelReached tells whether an owner got the test card.
+type ChannelReached struct {
+	Channel  string `json:"channel"`
+	Identity string `json:"identity"`
+	Name     string `json:"name"`
+	AgentID  string `json:"agentId"`
+	Reached  bool   `json:"reached"`
+	// Why says why not.
+	Why string `json:"why,omitempty"`
+}
+
+func (s *server) testChannels(ctx context.Context, in *testChannelsInput) (*listOf[ChannelReached], error) {
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}
-	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
-		return identity.RemoveChannel(ctx, tx, in.Namespace, adminActor)
+	if s.TestChannels == nil {
+		return nil, fault.New(fault.Unavailable, "unavailable", "this process opens no channels")
+	}
+	if in.Body.AgentID != "" {
+		if _, err := identity.GetAgent(ctx, s.Pool, in.Body.AgentID); err != nil {
+			return nil, err
+		}
+	}
+	if in.Body.Namespace != "" {
+		if _, err := s.showChannel(ctx, &ChannelPath{in.Body.Namespace}); err != nil {
+			return nil, err
+		}
+	}
+	reached, err := s.TestChannels(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	got := 0
+	for _, r := range reached {
+		if r.Reached {
+			got++
+		}
+	}
+	return list(reached), s.inTx(ctx, func(tx pgx.Tx) error {
+		return audit.Write(ctx, tx, audit.Record{Kind: "channel_tested", AgentID: in.Body.AgentID, Actor: adminActor, Data: map[string]any{
+			"namespace": in.Body.Namespace, "reached": got, "notReached": len(reached) - got,
+		}})
 	})
+}
+
+// ChannelPath names a channel.
+type ChannelPath struct {
+	Namespace string `path:"namespace"`
+}
+
+func (s *server) removeChannel(ctx context.Context, in *ChannelPath) (*nothing, error) {
+	if err := operatorOnly(ctx); err != nil {
+		return nil, err
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		return identity.RemoveChannel(ctx, tx, in.Namespace, adminActor)
+	}, identity.ChannelsChanged)
+	if fault.Is(err, "not_found") {
+		return nil, s.whyNotRemoved(ctx, in.Namespace, err)
+	}
+	return nil, err
+}
+
+// whyNotRemoved tells of a channel that only the settings can take away.
+func (s *server) whyNotRemoved(ctx context.Context, namespace string, missing error) error {
+	all, err := s.allChannels(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.Namespace == namespace && c.SetBy == "settings" {
+			return fault.New(fault.Conflict, "set_by_settings",
+				"channel %q is set up by the settings of holm serve: take its secrets out of them and start again", namespace)
+		}
+	}
+	return missing
 }

@@ -76,6 +76,8 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"DELETE", "/api/agents/main/circles/ops/members/u", ""},
 		{"DELETE", "/api/agents/main/circles/ops", ""},
 		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`},
+		{"GET", "/api/channels/matrix", ""},
+		{"POST", "/api/channels/test", `{}`},
 		{"DELETE", "/api/channels/matrix", ""},
 		{"GET", "/api/agents/main/grants", ""},
 		{"DELETE", "/api/agents/main/grants/x", ""},

@@ -56,6 +56,14 @@ type Config struct {
 	Tools func(ctx context.Context) []policy.ToolInfo
 	// Channels tells how Holm's own channels do. Nil: there are none.
 	Channels func(ctx context.Context) ([]ChannelHealth, error)
+	// CheckChannel refuses one of Holm's own channels that could not work. Nil:
+	// none can be added.
+	CheckChannel func(c identity.OwnChannel) error
+	// ClosedRoutes are, by channel, the people who cannot be written to. Nil: there
+	// are none.
+	ClosedRoutes func(ctx context.Context) (map[string][]ClosedRoute, error)
+	// TestChannels sends owners a test card. Nil: there are no channels.
+	TestChannels func(ctx context.Context, t ChannelTest) ([]ChannelReached, error)
 	// Ready is nil, or gives nil, while this process can serve.
 	Ready func(ctx context.Context) error
 	// Ending is closed when the process is about to stop: event streams end, and
@@ -91,6 +99,8 @@ type ServerStatus struct {
 type ChannelHealth struct {
 	Namespace string
 	AgentID   string
+	// Stored tells that an operator added it; the settings name the others.
+	Stored    bool
 	Connected bool
 	// Account is the bot's own name on the platform, once known.
 	Account string
@@ -98,8 +108,6 @@ type ChannelHealth struct {
 	LastEvent time.Time
 	// Error is the last failure, empty when all is well; it holds no secrets.
 	Error string
-	// Closed are the people who cannot be written to.
-	Closed []ClosedRoute
 }
 
 // ClosedRoute is a person whom the platform lets nobody write to: they blocked

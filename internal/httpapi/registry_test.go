@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"holm/internal/fault"
 	"holm/internal/httpapi"
 	"holm/internal/identity"
 	"holm/policy"
@@ -95,9 +96,21 @@ func TestChannels(t *testing.T) {
 		c.Channels = func(context.Context) ([]httpapi.ChannelHealth, error) {
 			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}, nil
 		}
+		c.CheckChannel = func(own identity.OwnChannel) error {
+			if own.Secrets["bot_token"] == "" {
+				return fault.Invalidf("the bot token is missing")
+			}
+			return nil
+		}
+		c.ClosedRoutes = func(context.Context) (map[string][]httpapi.ClosedRoute, error) {
+			return map[string][]httpapi.ClosedRoute{"telegram": {{Identity: "7", Reason: "blocked"}}}, nil
+		}
+		c.TestChannels = func(_ context.Context, want httpapi.ChannelTest) ([]httpapi.ChannelReached, error) {
+			return []httpapi.ChannelReached{{Channel: want.Namespace, AgentID: want.AgentID, Identity: "7", Why: "blocked"}}, nil
+		}
 	})
 	w.agent("main")
-	var made httpapi.ChannelWithToken
+	var made httpapi.ChannelAdded
 	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`).is(201).into(&made)
 	if !strings.HasPrefix(made.Token, "holm_ch_") {
 		t.Errorf("got %+v", made)
@@ -116,6 +129,32 @@ func TestChannels(t *testing.T) {
 	if strings.Contains(list.body, made.Token) {
 		t.Error("the list shows the token")
 	}
+
+	slack := `{"namespace":"slack","agentId":"main","secrets":{"bot_token":"xoxb-s3cret"}}`
+	added := w.admin("POST", "/api/channels", slack).is(201)
+	w.admin("POST", "/api/channels", slack).is(409, "exists")
+	w.admin("POST", "/api/channels", `{"namespace":"slack","agentId":"main","secrets":{}}`).is(422, "invalid")
+	w.admin("POST", "/api/channels", `{"namespace":"slack","agentId":"main","url":"https://x","secrets":{"bot_token":"x"}}`).is(422, "invalid")
+	shown := w.admin("GET", "/api/channels/telegram", "").is(200)
+	var details httpapi.ChannelDetails
+	shown.into(&details)
+	if details.SetBy != "settings" || len(details.Closed) != 1 || details.Failures == nil {
+		t.Errorf("got %s", shown.body)
+	}
+	w.admin("GET", "/api/channels/nothing", "").is(404, "not_found")
+	if strings.Contains(added.body+w.admin("GET", "/api/channels", "").body+w.admin("GET", "/api/audit", "").body, "s3cret") {
+		t.Error("a secret is shown")
+	}
+	var reached []httpapi.ChannelReached
+	w.admin("POST", "/api/channels/test", `{"namespace":"telegram","agentId":"main"}`).is(200).into(&reached)
+	if len(reached) != 1 || reached[0].Reached || reached[0].Channel != "telegram" || reached[0].AgentID != "main" {
+		t.Errorf("got %+v", reached)
+	}
+	w.admin("POST", "/api/channels/test", `{"namespace":"nothing"}`).is(404, "not_found")
+	w.admin("POST", "/api/channels/test", `{"agentId":"nobody"}`).is(404, "not_found")
+	w.admin("DELETE", "/api/channels/telegram", "").is(409, "set_by_settings")
+	w.admin("DELETE", "/api/channels/slack", "").is(204)
+	w.admin("DELETE", "/api/channels/slack", "").is(404, "not_found")
 }
 
 func TestInvites(t *testing.T) {

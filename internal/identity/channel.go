@@ -34,7 +34,7 @@ func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor
 		return "", fault.Invalidf("channel %q: want a lower-case letter, then lower-case letters, digits or -, at most 32", name)
 	}
 	if reserved[name] {
-		return "", fault.Invalidf("channel %q is one of Holm's own and cannot be registered", name)
+		return "", fault.Invalidf("channel %q is one of Holm's own: it takes secrets and no address", name)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
@@ -54,7 +54,8 @@ func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor
 		return "", fmt.Errorf("create channel: %w", err)
 	}
 	return token, audit.Write(ctx, tx, audit.Record{
-		Kind: "channel_created", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": name, "url": address},
+		Kind: "channel_created", AgentID: agentID, Actor: actor,
+		Data: map[string]any{"namespace": name, "after": map[string]any{"namespace": name, "url": address}},
 	})
 }
 
@@ -107,7 +108,8 @@ func readChannels(ctx context.Context, q db.Queryer, namespace string) ([]Channe
 	rows, err := q.Query(ctx, `
 		SELECT namespace, agent_id, url, created_at, token_hash
 		FROM channels
-		WHERE $1 = '' OR namespace = $1
+		WHERE secrets IS NULL
+		  AND ($1 = '' OR namespace = $1)
 		ORDER BY namespace`, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("read channels: %w", err)
@@ -118,20 +120,25 @@ func readChannels(ctx context.Context, q db.Queryer, namespace string) ([]Channe
 	})
 }
 
-// RemoveChannel forgets a registered adapter; its token ends at once.
+// RemoveChannel forgets a registered adapter, whose token ends at once, or one
+// of Holm's own channels that was added.
 func RemoveChannel(ctx context.Context, tx pgx.Tx, namespace, actor string) error {
-	var agentID string
+	var agentID, url, mode string
 	err := tx.QueryRow(ctx, `
 		DELETE FROM channels
 		WHERE namespace = $1
-		RETURNING agent_id`, namespace).Scan(&agentID)
+		RETURNING agent_id, url, mode`, namespace).Scan(&agentID, &url, &mode)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fault.NotFoundf("no channel %q", namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("remove channel: %w", err)
 	}
+	before := map[string]any{"namespace": namespace, "url": url}
+	if url == "" {
+		before = map[string]any{"namespace": namespace, "mode": mode}
+	}
 	return audit.Write(ctx, tx, audit.Record{
-		Kind: "channel_removed", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": namespace},
+		Kind: "channel_removed", AgentID: agentID, Actor: actor, Data: map[string]any{"namespace": namespace, "before": before},
 	})
 }

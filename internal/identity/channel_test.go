@@ -8,6 +8,7 @@ import (
 
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/secret"
 )
 
 func (w *world) channel(agent, name, address string) (token string, err error) {
@@ -63,4 +64,39 @@ func TestAChannelsTokenSpeaksForItUntilItIsRemoved(t *testing.T) {
 	refused(t, remove(), fault.NotFound, "removing it twice")
 	_, _, err = identity.FindChannel(ctx, w.pool, token)
 	refused(t, err, fault.Unauthenticated, "after the removal")
+}
+
+func TestOwnChannelsAreSealedAndOnePerNamespace(t *testing.T) {
+	w := newWorld(t)
+	keeper, err := secret.New("a secret key for tests")
+	w.ok(err)
+	add := func(c identity.OwnChannel) error {
+		return w.tx(func(tx pgx.Tx) error { return identity.AddOwnChannel(ctx, tx, keeper, c, "admin") })
+	}
+	telegram := identity.OwnChannel{Namespace: "telegram", AgentID: "main", Mode: "webhook", Secrets: map[string]string{"token": "1:s3cret"}}
+	w.ok(add(telegram))
+	refused(t, add(telegram), fault.Conflict, "a second one")
+	refused(t, add(identity.OwnChannel{Namespace: "matrix", AgentID: "main"}), fault.Invalid, "none of Holm's own")
+	refused(t, add(identity.OwnChannel{Namespace: "console", AgentID: "main"}), fault.Invalid, "the terminal")
+	refused(t, add(identity.OwnChannel{Namespace: "slack", AgentID: "gone"}), fault.NotFound, "an agent that is not there")
+	for _, table := range []string{"channels", "audit_queue"} {
+		if n := w.count(`SELECT count(*) FROM ` + table + ` c WHERE strpos(c::text, 's3cret') > 0 OR strpos(c::text, encode('s3cret', 'hex')) > 0`); n != 0 {
+			t.Errorf("the secret stands in %s", table)
+		}
+	}
+	list, err := identity.OwnChannels(ctx, w.pool, keeper)
+	w.ok(err)
+	if len(list) != 1 || list[0].Secrets["token"] != "1:s3cret" || list[0].Mode != "webhook" || list[0].AgentID != "main" {
+		t.Errorf("stored: %+v", list)
+	}
+	other, err := secret.New("another secret key for tests")
+	w.ok(err)
+	if _, err := identity.OwnChannels(ctx, w.pool, other); err == nil {
+		t.Error("it opens with another key")
+	}
+	if external, err := identity.ListChannels(ctx, w.pool); err != nil || len(external) != 0 {
+		t.Errorf("it passes for one that runs outside: %v, %v", external, err)
+	}
+	w.ok(w.tx(func(tx pgx.Tx) error { return identity.RemoveChannel(ctx, tx, "telegram", "admin") }))
+	w.ok(add(telegram))
 }

@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -144,6 +146,25 @@ func (t Telegram) check(publicURL string) *Error {
 
 // telegramPorts are those that Telegram calls, core.telegram.org/bots/api#setwebhook.
 var telegramPorts = []string{"", "443", "80", "88", "8443"}
+
+// CheckMode refuses a mode that a channel on one of Holm's platforms, added
+// beside s, cannot have. Empty is the usual one.
+func CheckMode(platform, mode string, s Settings) error {
+	var problem *Error
+	switch {
+	case mode == "":
+	case platform == "telegram":
+		problem = Telegram{Token: "its own", APIURL: s.Telegram.APIURL, Mode: mode}.check(s.PublicURL)
+	case platform == "slack":
+		problem = Slack{BotToken: "its own", AppToken: "its own", SigningSecret: "its own", Mode: mode}.check()
+	default:
+		return fmt.Errorf("%s has none", platform)
+	}
+	if problem != nil {
+		return errors.New(problem.Message)
+	}
+	return nil
+}
 
 // check wants the bot token and what its mode needs; what belongs to the other
 // mode may stay, so that one word changes the mode.

@@ -1,0 +1,114 @@
+package bot_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"holm/bot"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// shelf is where tests store channels.
+type shelf struct {
+	mu   sync.Mutex
+	list []bot.Stored
+}
+
+func (s *shelf) put(list ...bot.Stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
+}
+
+func (s *shelf) read(context.Context) ([]bot.Stored, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list, nil
+}
+
+// watched is a channel that tells when it runs and when it has stopped.
+type watched struct {
+	*recorder
+	runs, stopped chan struct{}
+}
+
+func newWatched(namespace string) *watched {
+	return &watched{newRecorder(namespace), make(chan struct{}), make(chan struct{})}
+}
+
+func (c *watched) Run(ctx context.Context, _ bot.Inbox) error {
+	close(c.runs)
+	<-ctx.Done()
+	close(c.stopped)
+	return nil
+}
+
+func (c *watched) stored(version string) bot.Stored {
+	return bot.Stored{Namespace: c.namespace, AgentID: "second", Version: version, Open: func() (bot.Channel, error) { return c, nil }}
+}
+
+// TestStoredChannelsComeAndGo: what operators add is run at once, another
+// version takes its place, and what they remove stops; the settings' stay.
+func TestStoredChannelsComeAndGo(t *testing.T) {
+	w := idleWorld(t)
+	shelf := &shelf{}
+	c := w.bot.Config
+	c.Stored = shelf.read
+	b := must(bot.New(c))
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() { done <- b.Run(ctx) }()
+	waits := func(what string, ch chan struct{}) {
+		t.Helper()
+		select {
+		case <-ch:
+		case <-w.ctx.Done():
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+	set := func(list ...bot.Stored) {
+		shelf.put(list...)
+		w.bot.Hub.Publish(identity.ChannelsChanged)
+	}
+
+	first, second, rival := newWatched("added"), newWatched("added"), newWatched("chat")
+	set(first.stored("1"), rival.stored("1"))
+	waits("the first runs", first.runs)
+	states := b.States()
+	if len(states) != 2 || states[0].Namespace != "added" || !states[0].Stored || states[0].AgentID != "second" || states[1].Stored {
+		t.Errorf("states: %+v", states)
+	}
+	set(second.stored("2"))
+	waits("the first stopped", first.stopped)
+	waits("the second runs", second.runs)
+	set()
+	waits("the second stopped", second.stopped)
+	select {
+	case <-rival.runs:
+		t.Error("a stored channel took the place of the settings' one")
+	default:
+	}
+	third := newWatched("added")
+	set(third.stored("3"))
+	waits("the third runs", third.runs)
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	waits("the third stopped", third.stopped)
+}
+
+func TestACardFindsAChannelStoredAMomentAgo(t *testing.T) {
+	w := idleWorld(t)
+	added := newRecorder("added")
+	w.bot.Stored = (&shelf{list: []bot.Stored{{
+		Namespace: "added", AgentID: "main", Version: "1", Open: func() (bot.Channel, error) { return added, nil },
+	}}}).read
+	w.member("added", "olga", policy.Owner, "main")
+	w.start()
+	r := w.ask(`{}`)
+	w.chat = added
+	w.card("olga", r)
+}
