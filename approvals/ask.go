@@ -325,11 +325,6 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, realtime t
 		jobs = append(jobs, river.InsertManyParams{
 			Args: EndRealtimeArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.CreatedAt.Add(realtime)},
 		})
-	} else if len(jobs) == 0 {
-		// There is no way to anybody: that is known at once.
-		if _, err := s.markUndelivered(ctx, tx, r.ID); err != nil {
-			return err
-		}
 	}
 	return s.insert(ctx, tx, slices.Concat(jobs, []river.InsertManyParams{expireJob(r), undeliveredJob(r)}, remindJobs(r), escalateJobs(r)))
 }

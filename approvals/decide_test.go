@@ -127,7 +127,7 @@ func TestADecisionIsToldToAllConcerned(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM audit_queue WHERE kind = 'approval_rejected' AND data ->> 'requestId' = $1`, r.ID); n != 1 {
 		t.Errorf("%d audit records", n)
 	}
-	if diff := cmp.Diff([]string{"approval_expire", "approval_notify_requester"}, w.jobKinds(r.ID)); diff != "" {
+	if diff := cmp.Diff([]string{"approval_expire", "approval_notify_requester", "approval_undelivered"}, w.jobKinds(r.ID)); diff != "" {
 		t.Errorf("jobs about the request (-want +got):\n%s", diff)
 	}
 	card := w.column(`SELECT id FROM card_deliveries`)[0]

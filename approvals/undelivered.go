@@ -16,14 +16,31 @@ import (
 // requester is told that it has reached nobody.
 const deliverWithin = "60 seconds"
 
-// reaches is the condition that a card of the question q has arrived, or has been
-// on its way for no longer than it may.
-const reaches = `EXISTS (
+// reaches is the condition that a card of the question q has arrived, or still may
+// in time. Where no card is on its way, somebody may be invited or look into the
+// terminal: the minute is given as well.
+const reaches = `(q.created_at > clock_timestamp() - interval '` + deliverWithin + `' OR EXISTS (
 	SELECT 1
 	FROM card_deliveries d
 	WHERE d.request_id = q.id
 	  AND (d.state = 'sent'
-	    OR d.state = 'queued' AND d.created_at > clock_timestamp() - interval '` + deliverWithin + `'))`
+	    OR d.state = 'queued' AND d.created_at > clock_timestamp() - interval '` + deliverWithin + `')))`
+
+// Reached tells whether a question was put into a chat, or is on its way to one.
+// One that is asked in its requester's own session first counts, too.
+func Reached(ctx context.Context, q db.Queryer, r Request) (reached bool, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT $2 = 'realtime' OR EXISTS (
+		    SELECT 1
+		    FROM card_deliveries
+		    WHERE request_id = $1
+		      AND state IN ('queued', 'sent')
+		)`, r.Question(), r.Mode).Scan(&reached)
+	if err != nil {
+		return false, fmt.Errorf("look for cards: %w", err)
+	}
+	return reached, nil
+}
 
 // UndeliveredArgs looks whether a question has reached anybody.
 type UndeliveredArgs struct {
@@ -44,8 +61,8 @@ func (w *UndeliveredWorker) Work(ctx context.Context, job *river.Job[Undelivered
 	return w.Service.MarkUndelivered(ctx, job.Args.RequestID)
 }
 
-// MarkUndelivered notes that an open question has reached nobody who may answer:
-// when a minute has passed, or when no card is on its way. It stays open. The
+// MarkUndelivered notes that an open question has reached nobody who may answer
+// when a minute has passed. It stays open. The
 // requester is told once. It may be called by anybody at any time.
 func (s *Service) MarkUndelivered(ctx context.Context, id string) error {
 	return s.reach(ctx, id, s.markUndelivered)

@@ -104,6 +104,10 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
 		"To wait for the answer call approval_wait, to look at it approval_status, with the request %d. "+
 		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, noWorkaround)
+	if !r.Reached {
+		text += fmt.Sprintf(" Nobody who may answer can be reached by chat at the moment; an operator can answer with: "+
+			"holm approvals approve %d --agent %s", r.ShortID, r.AgentID)
+	}
 	kind := "APPROVAL_REQUIRED"
 	if r.Undelivered {
 		kind = "APPROVAL_UNDELIVERED"

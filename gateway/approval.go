@@ -173,10 +173,14 @@ func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
 	if err != nil {
 		return err
 	}
+	reached, err := approvals.Reached(ctx, g.Pool, r)
+	if err != nil {
+		return err
+	}
 	return &ApprovalRequiredError{
 		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.ResourceKey, Status: r.Status,
 		ExpiresAt: r.ExpiresAt, Executing: r.Executing(),
-		Undelivered: r.Status == approvals.Pending && r.UndeliveredAt != nil,
+		Reached: reached, Undelivered: r.Status == approvals.Pending && r.UndeliveredAt != nil,
 	}
 }
 

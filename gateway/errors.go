@@ -20,7 +20,9 @@ type ApprovalRequiredError struct {
 	ExpiresAt time.Time
 	// Executing is true when the approved call is running for another caller.
 	Executing bool
-	// Undelivered is true when nobody who may answer could be reached so far.
+	// Reached is whether the question was put into a chat, or is on its way to one.
+	Reached bool
+	// Undelivered is true when a minute has passed and it has reached nobody.
 	Undelivered bool
 }
 

@@ -119,7 +119,7 @@ func TestRetryAttachesAndRunsOnce(t *testing.T) {
 	args := map[string]any{"n": 1}
 	for range 2 {
 		got := call(t.Context(), session, "record", args)
-		if got.Kind != "APPROVAL_UNDELIVERED" || !strings.Contains(got.Text, "holm approvals approve 1 --agent "+agentName) {
+		if got.Kind != "APPROVAL_REQUIRED" || !strings.Contains(got.Text, "holm approvals approve 1 --agent "+agentName) {
 			t.Fatalf("got %+v, want APPROVAL_REQUIRED and how an operator answers", got)
 		}
 	}
@@ -137,7 +137,7 @@ func TestRetryAttachesAndRunsOnce(t *testing.T) {
 		t.Errorf("ran %v, want once", ran)
 	}
 	changed := call(t.Context(), session, "record", map[string]any{"n": 2})
-	if changed.Kind != "APPROVAL_UNDELIVERED" {
+	if changed.Kind != "APPROVAL_REQUIRED" {
 		t.Errorf("another argument: %+v, want a question of its own", changed)
 	}
 }
@@ -260,7 +260,7 @@ func TestApproverWhoLostTheRoleApprovesNothing(t *testing.T) {
 	if _, err := r.pool.Exec(ctx, `UPDATE agent_members SET role = 'guest' WHERE user_id = $1`, owner.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := call(ctx, session, "record", map[string]any{"n": 1}); got.Kind != "APPROVAL_UNDELIVERED" {
+	if got := call(ctx, session, "record", map[string]any{"n": 1}); got.Kind != "APPROVAL_REQUIRED" {
 		t.Errorf("got %+v, want a new question", got)
 	}
 	if ran := r.ran(); ran != nil {
@@ -328,7 +328,7 @@ func TestTooManyQuestionsAreCapped(t *testing.T) {
 	r.rule("record", policy.RequireApproval, policy.Scope{})
 	session := r.client(map[string]string{"Holm-Hold": "0s"})
 	for n := range approvals.DefaultMaxOpenPerSession {
-		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_UNDELIVERED" {
+		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_REQUIRED" {
 			t.Fatalf("call %d: %+v", n, got)
 		}
 	}
@@ -337,7 +337,7 @@ func TestTooManyQuestionsAreCapped(t *testing.T) {
 		t.Errorf("got %+v, want APPROVAL_CAPPED", got)
 	}
 	r.decide(r.asked(approvals.Pending), true, policy.Single, "")
-	if got := call(t.Context(), session, "record", map[string]any{"n": "one more"}); got.Kind != "APPROVAL_UNDELIVERED" {
+	if got := call(t.Context(), session, "record", map[string]any{"n": "one more"}); got.Kind != "APPROVAL_REQUIRED" {
 		t.Errorf("after an answer: %+v", got)
 	}
 }

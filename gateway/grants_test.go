@@ -38,7 +38,7 @@ func TestARevokedAlwaysIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 5} { // the call that was asked about, and another
-		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_UNDELIVERED" {
+		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_REQUIRED" {
 			t.Errorf("revoked, but %+v", got)
 		}
 	}

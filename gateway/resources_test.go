@@ -70,7 +70,7 @@ func TestOneAnswerDoesNotPassForAnother(t *testing.T) {
 	if got := call(t.Context(), session, "record", plain); got.IsError {
 		t.Fatalf("inside the window: %+v", got)
 	}
-	if got := call(t.Context(), session, "record", file); got.Kind != "APPROVAL_UNDELIVERED" {
+	if got := call(t.Context(), session, "record", file); got.Kind != "APPROVAL_REQUIRED" {
 		t.Errorf("a file with a rule of its own: %+v, want a question", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestAlwaysAnswersEveryRuleThatAsked(t *testing.T) {
 			t.Errorf("call %d after always: %+v", n, got)
 		}
 	}
-	if got := call(t.Context(), session, "record", map[string]any{"path": "/etc/shadow"}); got.Kind != "APPROVAL_UNDELIVERED" {
+	if got := call(t.Context(), session, "record", map[string]any{"path": "/etc/shadow"}); got.Kind != "APPROVAL_REQUIRED" {
 		t.Errorf("another file: %+v, want a question", got)
 	}
 }

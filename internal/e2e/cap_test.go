@@ -8,8 +8,8 @@ func TestCapsOfTheSettings(t *testing.T) {
 	p := newProcess(t, "HOLM_MAX_OPEN_PER_SESSION=1", "HOLM_MAX_OPEN_PER_REQUESTER=2")
 	key, _ := p.setUp("main")
 	for n, kinds := range [][2]string{
-		{"APPROVAL_UNDELIVERED", "APPROVAL_CAPPED"},
-		{"APPROVAL_UNDELIVERED", "APPROVAL_CAPPED"},
+		{"APPROVAL_REQUIRED", "APPROVAL_CAPPED"},
+		{"APPROVAL_REQUIRED", "APPROVAL_CAPPED"},
 		{"APPROVAL_CAPPED", "APPROVAL_CAPPED"},
 	} {
 		session := p.connect(key, "0s")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"holm/internal/session"
 	"holm/internal/webhook"
 )
 
@@ -28,7 +29,7 @@ func TestWebhooks(t *testing.T) {
 	var hooks []webhook.Webhook
 	list := w.admin("GET", "/api/agents/main/webhooks", "").is(200)
 	list.into(&hooks)
-	if len(hooks) != 1 || len(hooks[0].Events) != 5 || strings.Contains(list.body, "whsec_") {
+	if len(hooks) != 1 || len(hooks[0].Events) != len(session.ApprovalTypes()) || strings.Contains(list.body, "whsec_") {
 		t.Errorf("list %s", list.body)
 	}
 
