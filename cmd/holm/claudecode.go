@@ -144,6 +144,8 @@ func (c claudeCodeCall) path(input map[string]json.RawMessage, name string) (str
 
 func (c claudeCodeCall) absolute(path string) (string, error) {
 	switch {
+	case padded(path):
+		return "", fmt.Errorf("the path %q cannot be judged: it begins or ends with white space", path)
 	case path == "" || strings.HasPrefix(path, "~"):
 		return "", fmt.Errorf("the path %q cannot be judged: it is not absolute", path)
 	case filepath.IsAbs(path):
@@ -154,9 +156,16 @@ func (c claudeCodeCall) absolute(path string) (string, error) {
 	return filepath.Join(c.CWD, path), nil
 }
 
+// padded tells of white space at an end, as JavaScript sees it. Claude Code takes
+// it off a path before it uses it: " /etc/passwd" is nothing in the working
+// directory, and "/w/x " is /w/x.
+func padded(path string) bool {
+	return path != strings.Trim(strings.TrimSpace(path), "\uFEFF")
+}
+
 // below is the folder in which a pattern looks that is taken from a folder.
 func below(dir, pattern string) (string, error) {
-	if strings.HasPrefix(pattern, "~") {
+	if strings.HasPrefix(pattern, "~") || padded(pattern) {
 		return "", fmt.Errorf("the pattern %q cannot be judged", pattern)
 	}
 	if filepath.IsAbs(pattern) {
