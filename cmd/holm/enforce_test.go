@@ -310,6 +310,34 @@ func TestWhoACallIsPutToTheGateFor(t *testing.T) {
 	g.enforce(scriptedToken, asking(`,"sessionId":"mcp:other","args":{"n":2}`), 409, `"sessionId":"mcp:other"`)
 }
 
+// Who may decide a request sees it, and tells nothing of a call that others run.
+func TestAReviewerReportsNoOutcome(t *testing.T) {
+	g := newGated(t)
+	g.rule("tool", "push", policy.RequireApproval, `{"approval":{"approvers":[{"type":"role","value":"guest"}]}}`)
+	var reviewer string
+	g.tx(func(ctx context.Context, tx pgx.Tx) error {
+		user, err := identity.EnsureUser(ctx, tx, identity.Address{Channel: "matrix", Identity: "@g"}, "Gus")
+		if err != nil {
+			return err
+		}
+		if err := identity.Join(ctx, tx, "main", user.ID, policy.Guest, "test"); err != nil {
+			return err
+		}
+		reviewer, err = identity.CreateKey(ctx, tx, "main", user.ID, nil, "test")
+		return err
+	})
+	g.enforce(g.key, pushing, 409, "approval_required")
+	g.approve(1, policy.Single)
+	g.enforce(g.key, pushing, 200, "requestId")
+	path := "/access/enforce/" + g.asked(1).ID + "/outcome"
+	if status, text := g.send(t.Context(), reviewer, path, `{"outcome":"succeeded"}`); status != http.StatusForbidden {
+		t.Errorf("a reviewer reports: %d %s", status, text)
+	}
+	if status, text := g.send(t.Context(), g.key, path, `{"outcome":"failed"}`); status != http.StatusOK {
+		t.Errorf("who ran it cannot report any more: %d %s", status, text)
+	}
+}
+
 // Only who asked, an owner and the operator report an outcome; and what the gate
 // decided is on record.
 func TestOutcomesAndRecordsOfTheGate(t *testing.T) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -170,9 +171,13 @@ type reportOutcomeInput struct {
 }
 
 func (s *server) reportOutcome(ctx context.Context, in *reportOutcomeInput) (*approvalOutput, error) {
-	r, err := s.seen(ctx, in)
+	r, err := s.seen(ctx, &in.ApprovalPath)
 	if err != nil {
 		return nil, err
+	}
+	// Who may only decide a request knows nothing of its call.
+	if see, err := s.sees(ctx, in.AgentID); err != nil || !see.covers(r.RequesterID) {
+		return nil, errors.Join(err, fault.New(fault.Forbidden, "forbidden", "only who asked, an owner or the operator reports an outcome"))
 	}
 	if r, err = s.Approvals.Report(ctx, r.ID, approvals.Outcome(in.Body.Outcome), in.Body.Message); err != nil {
 		return nil, err
