@@ -14,6 +14,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/identity"
 	"holm/internal/session"
 )
 
@@ -116,6 +117,13 @@ func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 	if err != nil {
 		return err
 	}
+	still, err := b.speaksFor(ctx, c.address(), s.RequesterID)
+	if err != nil {
+		return err
+	}
+	if !still {
+		return b.endCall(ctx, job, c, ToolAnswer{Refusal: "This account is no longer that of who asked. Nothing was sent."})
+	}
 	answer, err := b.Runner.Call(ctx, ToolCall{
 		Session: s, Tool: c.Tool, Args: c.Args,
 		Sending: func(ctx context.Context, requestID string) error { return b.sending(ctx, job, requestID) },
@@ -215,10 +223,15 @@ func waitingText(r approvals.Request) string {
 		r.ShortID, oneLine(r.ResourceKey, maxKey), clock(r.ExpiresAt))
 }
 
-// endCall stores the end of a call and queues what the person is told.
+// endCall stores the end of a call and queues what the person is told: nothing,
+// where the account it was typed from has become somebody else's.
 func (b *Bot) endCall(ctx context.Context, job *river.Job[callArgs], c chatCall, a ToolAnswer) error {
 	notice, failed := c.told(a)
-	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+	still, err := b.speaksFor(ctx, c.address(), c.UserID)
+	if err != nil {
+		return err
+	}
+	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			UPDATE chat_calls
 			SET state = 'done',
@@ -234,8 +247,10 @@ func (b *Bot) endCall(ctx context.Context, job *river.Job[callArgs], c chatCall,
 			if err != nil {
 				return err
 			}
-			if err := b.queue(ctx, tx, notice); err != nil {
-				return err
+			if still {
+				if err := b.queue(ctx, tx, notice); err != nil {
+					return err
+				}
 			}
 		}
 		_, err = river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
@@ -245,6 +260,10 @@ func (b *Bot) endCall(ctx context.Context, job *river.Job[callArgs], c chatCall,
 		b.Hub.Publish(append(session.Keys(c.AgentID, c.SessionID), audit.QueuedKey)...)
 	}
 	return err
+}
+
+func (c chatCall) address() identity.Address {
+	return identity.Address{Channel: c.Channel, Identity: c.Identity}
 }
 
 // notice is a message to whoever typed the call.

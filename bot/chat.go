@@ -147,7 +147,7 @@ func (w *answerWorker) NextRetry(job *river.Job[session.DeliverArgs]) time.Time 
 }
 
 // Work hands an agent's answer to a job that sends it to the chat of its
-// session, if its person still is a member.
+// session, if its person still is a member and the account theirs.
 func (w *answerWorker) Work(ctx context.Context, job *river.Job[session.DeliverArgs]) error {
 	b := w.bot
 	var n noticeArgs
@@ -174,6 +174,10 @@ func (w *answerWorker) Work(ctx context.Context, job *river.Job[session.DeliverA
 	}
 	role, err := identity.RoleOf(ctx, b.Pool, n.AgentID, userID)
 	if err != nil || role == "" {
+		return err
+	}
+	still, err := b.speaksFor(ctx, identity.Address{Channel: n.Channel, Identity: n.Identity}, userID)
+	if err != nil || !still {
 		return err
 	}
 	n.Text, n.Lasting = Visible(m.Text), true

@@ -41,6 +41,16 @@ func (b *Bot) personOf(ctx context.Context, ch Channel, ev Event) (person, error
 	return p, err
 }
 
+// speaksFor tells whether an address still is the user's: what was begun from
+// one that was taken away, or parted again, neither goes on nor is told there.
+func (b *Bot) speaksFor(ctx context.Context, a identity.Address, userID string) (bool, error) {
+	user, known, err := identity.FindUser(ctx, b.Pool, a)
+	if err != nil || !known {
+		return false, err
+	}
+	return identity.Same(ctx, b.Pool, user.ID, userID)
+}
+
 // agents lists the agents to which the person is what an audience asks for.
 func (p person) agents(of audience) []string {
 	var agents []string
