@@ -68,7 +68,7 @@ func quietTimeOf(ctx context.Context, q db.Queryer, a identity.Address) (t quiet
 	return t, nil
 }
 
-// silent tells whether a card is to come silently.
+// silent tells whether a card, or a reminder of it, is to come silently.
 func (b *Bot) silent(ctx context.Context, d delivery, r approvals.Request) (bool, error) {
 	if r.Settings.Risk == policy.RiskHigh {
 		return false, nil

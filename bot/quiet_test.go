@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,28 @@ func TestMutedCardsComeSilentlyAndHighRiskRings(t *testing.T) {
 	risky := w.askAs("main", "agent:main", `{"n":2}`, &policy.ApprovalSettings{Risk: policy.RiskHigh})
 	if silent("ann", risky) {
 		t.Error("a card of high risk came silently")
+	}
+	reminder := func(r approvals.Request) (silent bool) {
+		w.poll("the card is noted as sent", func() bool {
+			state, _, _ := w.delivery("ann", r)
+			return state == "sent"
+		})
+		if err := w.svc.Remind(w.ctx, r.ID, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.see("a reminder", func() bool {
+			for _, m := range w.chat.messages {
+				if m.to.Identity == "ann" && strings.HasPrefix(m.card.Head, fmt.Sprintf("⏰ Request #%d", r.ShortID)) {
+					silent = m.card.Silent
+					return true
+				}
+			}
+			return false
+		})
+		return silent
+	}
+	if !reminder(r) || reminder(risky) {
+		t.Error("reminders do not ring as their cards do")
 	}
 	contains(t, w.says("ann", "whoami"), "Cards come silently until")
 	contains(t, w.says("ann", "mute off"), "ring again")

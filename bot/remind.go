@@ -41,11 +41,15 @@ func (w *remindWorker) Work(ctx context.Context, job *river.Job[approvals.Remind
 	if err != nil || ch == nil {
 		return err
 	}
+	silent, err := b.silent(ctx, d, r)
+	if err != nil {
+		return err
+	}
 	mine, err := b.noteReminder(ctx, d, job.Args.Number-1, job.Args.Number)
 	if err != nil || !mine {
 		return err
 	}
-	_, err = ch.Send(ctx, Recipient{Identity: d.Identity, ReplyTo: d.ref()}, Card{Head: reminder(r)})
+	_, err = ch.Send(ctx, Recipient{Identity: d.Identity, ReplyTo: d.ref()}, Card{Head: reminder(r), Silent: silent})
 	if err == nil || errors.Is(err, ErrUnreachable) {
 		return nil
 	}
