@@ -219,8 +219,12 @@ func waitingText(r approvals.Request) string {
 	if r.Executing() {
 		return fmt.Sprintf("Request #%d (%s) is running already. Its result comes here.", r.ShortID, oneLine(r.ResourceKey, maxKey))
 	}
-	return fmt.Sprintf("Waiting for approval: request #%d (%s), open until %s. The result comes here by itself.",
+	text := fmt.Sprintf("Waiting for approval: request #%d (%s), open until %s. The result comes here by itself.",
 		r.ShortID, oneLine(r.ResourceKey, maxKey), clock(r.ExpiresAt))
+	if r.UndeliveredAt != nil {
+		text += " Nobody who may answer could be reached so far."
+	}
+	return text
 }
 
 // endCall stores the end of a call and queues what the person is told: nothing,

@@ -124,6 +124,13 @@ func TestAGatedRunWaitsAndItsResultComesByItself(t *testing.T) {
 	w.poll("the end stored", func() bool { return w.now(r).FinishedAt != nil })
 }
 
+func TestARunThatNobodyCanAnswerSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.member("chat", "gus", policy.Guest, "main")
+	w.types("gus", "run refund order=1")
+	w.hears("gus", "Waiting for approval: request #1", "Nobody who may answer could be reached so far.")
+}
+
 func TestARejectedRunEndsWithoutASecondWord(t *testing.T) {
 	w := newWorld(t)
 	w.member("chat", "gus", policy.Guest, "main")
