@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -96,7 +97,8 @@ func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertMany
 }
 
 // queueCards makes a delivery row and its job for every address of everybody who
-// may decide r and has none yet; for none while r is asked in its own session.
+// may decide r and has none yet, or whom none was sent to because they might not;
+// for none while r is asked in its own session.
 func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyParams, error) {
 	if r.Mode == Realtime {
 		return nil, nil
@@ -110,15 +112,19 @@ func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyPa
 		id := uuid.Must(uuid.NewV7()).String()
 		button := make([]byte, 16)
 		rand.Read(button)
-		tag, err := tx.Exec(ctx, `
-			INSERT INTO card_deliveries (id, request_id, channel, identity, user_id, button_id)
+		err := tx.QueryRow(ctx, `
+			INSERT INTO card_deliveries AS d (id, request_id, channel, identity, user_id, button_id)
 			VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (request_id, channel, identity) DO NOTHING`,
-			id, r.ID, to.Channel, to.Identity, to.UserID, button)
-		if err != nil {
+			ON CONFLICT (request_id, channel, identity) DO UPDATE
+			SET state = 'queued'
+			WHERE d.state = 'skipped'
+			RETURNING d.id`,
+			id, r.ID, to.Channel, to.Identity, to.UserID, button).Scan(&id)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+		case err != nil:
 			return nil, fmt.Errorf("queue card: %w", err)
-		}
-		if tag.RowsAffected() == 1 {
+		default:
 			jobs = append(jobs, cardJob(DeliverArgs{DeliveryID: id}))
 		}
 	}
@@ -126,7 +132,8 @@ func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyPa
 }
 
 // DeliverOpen queues cards of an agent's open requests for reviewers who have
-// none: somebody who has just become one sees what waits.
+// none: somebody who has just become one sees what waits. Call it in the
+// transaction of every change of roles, circles and addresses.
 func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) error {
 	open, err := List(ctx, tx, agentID, Filter{Status: Pending, Limit: 200})
 	if err != nil {

@@ -175,7 +175,19 @@ func TestDeliverOpenReachesNewOwnersOnce(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM card_deliveries WHERE identity = 'new'`); n != 1 {
 		t.Errorf("%d cards for the new owner", n)
 	}
-	if n := w.count(`SELECT count(*) FROM river.river_job WHERE kind = 'approval_deliver'`); n != 3 {
+	const jobs = `SELECT count(*) FROM river.river_job WHERE kind = 'approval_deliver'`
+	if n := w.count(jobs); n != 3 {
 		t.Errorf("%d deliver jobs, want 3", n)
+	}
+	// A card that was not sent because its recipient might not decide then.
+	w.exec(`UPDATE card_deliveries SET state = CASE identity WHEN 'new' THEN 'skipped' ELSE 'sent' END`)
+	for range 2 {
+		tx, err := w.pool.Begin(ctx)
+		w.ok(err)
+		w.ok(w.svc.DeliverOpen(ctx, tx, "main"))
+		w.ok(tx.Commit(ctx))
+	}
+	if queued := w.column(`SELECT identity FROM card_deliveries WHERE state = 'queued'`); w.count(jobs) != 4 || len(queued) != 1 || queued[0] != "new" {
+		t.Errorf("%d deliver jobs, queued %v", w.count(jobs), queued)
 	}
 }

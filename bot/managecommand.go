@@ -327,9 +327,6 @@ func (b *Bot) role(ctx context.Context, l line) (string, error) {
 		if err := identity.SetRole(ctx, tx, agentID, m.UserID, role, false, l.who.user.ID); err != nil {
 			return done, err
 		}
-		if role != policy.Owner {
-			return done, nil
-		}
 		return done, b.Approvals.DeliverOpen(ctx, tx, agentID)
 	})
 }
@@ -358,7 +355,10 @@ func (b *Bot) circle(ctx context.Context, l line) (string, error) {
 	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
 		done.reply = fmt.Sprintf("%s %s circle %s of agent %s. To undo: circle @%s %s %s %s",
 			oneLine(m.Name, maxName), said, oneLine(name, maxName), agentID, agentID, undo, oneLine(name, maxName), m.UserID)
-		return done, change(ctx, tx, agentID, name, m.UserID, l.who.user.ID)
+		if err := change(ctx, tx, agentID, name, m.UserID, l.who.user.ID); err != nil {
+			return done, err
+		}
+		return done, b.Approvals.DeliverOpen(ctx, tx, agentID)
 	})
 }
 

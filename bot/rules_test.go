@@ -59,6 +59,16 @@ func TestThoseWhomTheRuleNamesDecideInChat(t *testing.T) {
 	contains(t, w.tap("gus", w.token("gus", r, bot.LabelApproveCall)), "Approved once")
 }
 
+// Whoever joins a circle that a rule names sees what waits for it.
+func TestWhoJoinsACircleSeesWhatWaitsForIt(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	w.member("chat", "gus", policy.Guest, "main")
+	r := w.askAs("main", "agent:main", `{}`, &policy.ApprovalSettings{Approvers: []policy.Grant{policy.ToCircle("night")}})
+	contains(t, w.says("ann", "circle add night gus"), "Gus is in circle night")
+	contains(t, w.tap("gus", w.token("gus", r, bot.LabelApproveCall)), "Approved once")
+}
+
 func TestARuleThatWantsAReasonGetsOne(t *testing.T) {
 	w := newWorld(t)
 	w.owner("ann")

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"holm/approvals"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -64,6 +65,30 @@ func TestOwnersManagePeopleByTools(t *testing.T) {
 	does(owner, "could be asked", "user_identity_unlink", map[string]any{"userId": olga.ID, "channel": "x", "identity": "olga"})
 	if diff := cmp.Diff(map[string]string{"olga": "owner x:olga", "uma": "user x:uma", "gus": "user x:gus"}, people(t, owner)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Who becomes a reviewer by a tool is shown what waits.
+func TestNewReviewersAreShownWhatWaits(t *testing.T) {
+	r := newRig(t)
+	_, ownerKey := r.member("olga", policy.Owner)
+	gus, _ := r.member("gus", policy.Guest)
+	uma, _ := r.member("uma", policy.User)
+	owner := r.as(ownerKey)
+	r.rule("record", policy.RequireApproval, policy.Scope{Approval: &policy.ApprovalSettings{
+		Approvers: []policy.Grant{policy.ToRole(policy.Owner), policy.ToCircle("night")},
+	}})
+	call(t.Context(), r.client(map[string]string{"Holm-Hold": "0s"}), "record", map[string]any{"n": 1})
+	request := r.asked(approvals.Pending)
+	for want, change := range []func(){
+		func() {},
+		func() { plain(t, owner, "user_role_set", map[string]any{"userId": gus.ID, "role": "owner"}) },
+		func() { plain(t, owner, "circle_add", map[string]any{"circle": "night", "userId": uma.ID}) },
+	} {
+		change()
+		if got := r.cards(request.ID); got != want+1 {
+			t.Errorf("%d cards, want %d", got, want+1)
+		}
 	}
 }
 

@@ -136,6 +136,18 @@ func (c *cli) newApprovalsShowCommand(agent *string) *cobra.Command {
 	}
 }
 
+// cardLine says where a card is, and since when or why not.
+func cardLine(d approvals.Delivery) string {
+	text := fmt.Sprintf("%s:%s %s", d.Channel, d.Identity, d.State)
+	if d.SentAt != nil {
+		text += " " + when(*d.SentAt)
+	}
+	if d.LastError != "" {
+		text += ": " + d.LastError
+	}
+	return text
+}
+
 // requestName takes "#12" for 12, as cards write it.
 func requestName(text string) string { return strings.TrimPrefix(text, "#") }
 
@@ -187,7 +199,7 @@ func printRequest(w io.Writer, r approvals.Wire) {
 		line("outcome", string(*r.Outcome))
 	}
 	for _, d := range r.Deliveries {
-		line("card", fmt.Sprintf("%s:%s %s %s", d.Channel, d.Identity, d.State, d.LastError))
+		line("card", cardLine(d))
 	}
 	fmt.Fprintf(w, "  arguments\n  %s\n", indented(r.Args))
 }

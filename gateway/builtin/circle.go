@@ -53,6 +53,9 @@ func (c Config) changeCircle(change func(ctx context.Context, tx pgx.Tx, agentID
 			if err := change(ctx, tx, call.AgentID, in.Circle, in.UserID, call.RequesterID()); err != nil {
 				return err
 			}
+			if err := c.Approvals.DeliverOpen(ctx, tx, call.AgentID); err != nil {
+				return err
+			}
 			circles, err = identity.Circles(ctx, tx, call.AgentID)
 			return err
 		})

@@ -65,7 +65,10 @@ func (c Config) setUserRole(ctx context.Context, call gateway.BuiltinCall) (any,
 		return nil, err
 	}
 	err = c.change(ctx, call, func(tx pgx.Tx) error {
-		return identity.SetRole(ctx, tx, call.AgentID, in.UserID, role, in.Force, call.RequesterID())
+		if err := identity.SetRole(ctx, tx, call.AgentID, in.UserID, role, in.Force, call.RequesterID()); err != nil {
+			return err
+		}
+		return c.Approvals.DeliverOpen(ctx, tx, call.AgentID)
 	})
 	if err != nil {
 		return nil, err

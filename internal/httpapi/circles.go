@@ -70,11 +70,9 @@ func (s *server) deleteCircle(ctx context.Context, in *CirclePath) (*nothing, er
 	})
 }
 
-// changeCircle makes a change that policy follows at once: circles are read
-// with the principal of each call.
 func (s *server) changeCircle(ctx context.Context, agentID string, change func(pgx.Tx) error) error {
 	if err := s.manages(ctx, agentID); err != nil {
 		return err
 	}
-	return s.inTx(ctx, change)
+	return s.peopleChange(ctx, agentID, change)
 }

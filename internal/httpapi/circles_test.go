@@ -1,8 +1,10 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"testing"
 
+	"holm/approvals"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -36,5 +38,24 @@ func TestCircles(t *testing.T) {
 	w.admin("GET", "/api/agents/main/circles", "").is(200).into(&circles)
 	if len(circles) != 0 {
 		t.Errorf("got %+v, want none", circles)
+	}
+}
+
+// Who becomes a reviewer is shown what waits.
+func TestNewReviewersAreShownWhatWaits(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	r := w.rule("agent:main", `{"approvers":[{"type":"role","value":"owner"},{"type":"circle","value":"ops"}]}`)
+	for want, change := range []func(userID string){
+		func(userID string) { w.admin("PATCH", "/api/agents/main/members/"+userID, `{"role":"owner"}`).is(204) },
+		func(userID string) { w.admin("PUT", "/api/agents/main/circles/ops/members/"+userID, "").is(204) },
+	} {
+		user := w.person(identity.Address{Channel: "matrix", Identity: fmt.Sprint("@", want)}, "main", policy.Guest)
+		change(user.ID)
+		var seen approvals.Wire
+		w.admin("GET", "/api/agents/main/approvals/"+r.ID, "").is(200).into(&seen)
+		if got := len(seen.Deliveries); got != want+1 {
+			t.Errorf("deliveries %+v, want %d", seen.Deliveries, want+1)
+		}
 	}
 }

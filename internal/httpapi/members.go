@@ -70,10 +70,16 @@ func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*no
 	})
 }
 
-// peopleChange commits a change of an agent's people. Roles are read with every
-// call; clients are told that what they may call is not what it was.
+// peopleChange commits a change of an agent's people or circles. Both are read with
+// every call; clients are told that what they may call is not what it was, and who
+// may decide now is shown what waits.
 func (s *server) peopleChange(ctx context.Context, agentID string, do func(pgx.Tx) error) error {
-	err := s.inTx(ctx, do)
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := do(tx); err != nil {
+			return err
+		}
+		return s.Approvals.DeliverOpen(ctx, tx, agentID)
+	})
 	if err == nil {
 		s.Rules.Changed(agentID)
 	}
