@@ -45,6 +45,7 @@ require github.com/cenkalti/backoff/v5 v5.0.3
 require golang.org/x/term v0.48.0
 
 require (
+	github.com/bwmarrin/discordgo v0.29.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/jackc/puddle/v2 v2.2.3
 	github.com/riverqueue/river/riverdriver v0.51.2
