@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"holm/bot"
+	"holm/channels/discord"
 	"holm/channels/slack"
 	"holm/channels/telegram"
 )
@@ -31,6 +32,9 @@ type Config struct {
 	SlackSigningSecret           string
 	// SlackAPIURL is the base of Slack's Web API; empty for Slack's own.
 	SlackAPIURL string
+	// DiscordToken is the bot's token from the Developer Portal; DiscordAPIURL is
+	// the base of the REST API with its version, empty for Discord's own.
+	DiscordToken, DiscordAPIURL string
 	// Log gets connection trouble; default slog.Default().
 	Log *slog.Logger
 	// Lock makes this process the only one that polls a token; see
@@ -40,6 +44,7 @@ type Config struct {
 
 // constructors make each channel, or nil when it is not set up.
 var constructors = map[string]func(Config) (bot.Channel, error){
+	"discord":  openDiscord,
 	"slack":    openSlack,
 	"telegram": openTelegram,
 }
@@ -58,6 +63,13 @@ func Open(c Config) ([]bot.Channel, error) {
 		}
 	}
 	return open, nil
+}
+
+func openDiscord(c Config) (bot.Channel, error) {
+	if c.DiscordToken == "" {
+		return nil, nil
+	}
+	return made(discord.New(discord.Config{Token: c.DiscordToken, APIURL: c.DiscordAPIURL, Logger: c.Log}))
 }
 
 func openTelegram(c Config) (bot.Channel, error) {

@@ -9,7 +9,10 @@ import (
 	"holm/channels"
 )
 
-const telegramToken = "123456:AAbbccdd"
+const (
+	telegramToken = "123456:AAbbccdd"
+	discordToken  = "OTAwMDAwMDAwMDAwMDAwMDAx.Gabcde.secret"
+)
 
 func TestOpenMakesWhatIsSetUp(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -19,9 +22,10 @@ func TestOpenMakesWhatIsSetUp(t *testing.T) {
 		"nothing":  {channels.Config{}, nil},
 		"telegram": {channels.Config{TelegramToken: telegramToken}, []string{"telegram"}},
 		"slack":    {channels.Config{SlackBotToken: "xoxb-1", SlackAppToken: "xapp-1"}, []string{"slack"}},
-		"both": {
-			channels.Config{TelegramToken: telegramToken, SlackBotToken: "xoxb-1", SlackAppToken: "xapp-1"},
-			[]string{"slack", "telegram"},
+		"discord":  {channels.Config{DiscordToken: discordToken}, []string{"discord"}},
+		"all": {
+			channels.Config{TelegramToken: telegramToken, SlackBotToken: "xoxb-1", SlackAppToken: "xapp-1", DiscordToken: discordToken},
+			[]string{"discord", "slack", "telegram"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +48,8 @@ func TestOpenRefusesSettingsThatCannotWork(t *testing.T) {
 	for name, c := range map[string]channels.Config{
 		"telegram token":  {TelegramToken: "nonsense"},
 		"telegram server": {TelegramToken: telegramToken, TelegramAPIURL: "ftp://x"},
+		"discord token":   {DiscordToken: "nonsense"},
+		"discord server":  {DiscordToken: discordToken, DiscordAPIURL: "ftp://x"},
 		"half of slack":   {SlackBotToken: "xoxb-1"},
 		"slack server":    {SlackBotToken: "xoxb-1", SlackAppToken: "xapp-1", SlackAPIURL: "::"},
 	} {

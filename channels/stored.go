@@ -11,6 +11,7 @@ import (
 
 // secretsOf are, by platform, the names of its secrets and where they go.
 var secretsOf = map[string]map[string]func(*Config) *string{
+	"discord":  {"token": func(c *Config) *string { return &c.DiscordToken }},
 	"telegram": {"token": func(c *Config) *string { return &c.TelegramToken }},
 	"slack": {
 		"bot_token":      func(c *Config) *string { return &c.SlackBotToken },
@@ -32,7 +33,7 @@ func (c Config) With(namespace string, secrets map[string]string) (Config, error
 	}
 	known := secretsOf[namespace]
 	if known == nil {
-		return c, fmt.Errorf("%w: %q is no platform of Holm's own; there are %s", bot.ErrSetup, namespace, strings.Join(Platforms(), " and "))
+		return c, fmt.Errorf("%w: %q is no platform of Holm's own; there are %s", bot.ErrSetup, namespace, strings.Join(Platforms(), ", "))
 	}
 	for name, value := range secrets {
 		at := known[name]

@@ -55,6 +55,17 @@ func (c *cli) newAddSlackCommand() *cobra.Command {
 	return cmd
 }
 
+func (c *cli) newAddDiscordCommand() *cobra.Command {
+	token := &secretFlag{name: "token", label: "Bot token of the Developer Portal"}
+	cmd := c.addOwnCommand("discord", "Add the Discord channel", token)
+	cmd.Long = "Add the Discord channel with the token that the page Bot of the Developer Portal gave. Every running process\n" +
+		"opens it at once. " + secretsRead
+	_ = cmd.Flags().MarkHidden("mode") // there is one
+	cmd.Example = "  holm channels add discord\n  pass show holm/discord | holm channels add discord --token-file -"
+	cmd.Flags().StringVar(&token.file, "token-file", "", "file of the bot's token, - for standard input")
+	return cmd
+}
+
 const secretsRead = "Secrets are read from files,\nor asked for at a terminal; they are kept sealed and never shown."
 
 // addOwnCommand adds one of Holm's own channels.

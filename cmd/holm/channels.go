@@ -120,7 +120,7 @@ func printChannel(w io.Writer, ch httpapi.ChannelDetails) {
 func (c *cli) newChannelsAddCommand() *cobra.Command {
 	var agent, url string
 	cmd := &cobra.Command{
-		Use: "add (telegram | slack | NAME --url URL)", Short: "Add a channel", Args: exactly("NAME"),
+		Use: "add (telegram | slack | discord | NAME --url URL)", Short: "Add a channel", Args: exactly("NAME"),
 		Long: "Add one of Holm's own channels (see holm channels add telegram --help), or register an adapter of your\n" +
 			"own for another chat platform. An adapter takes cards at its address and calls the REST interface with\n" +
 			"its token, which is shown once, naming the acting person in X-Channel-User-Id. NAME is the first part of\n" +
@@ -146,7 +146,7 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", agentOfChannel)
 	cmd.Flags().StringVar(&url, "url", "", "where the adapter takes cards (required)")
-	cmd.AddCommand(c.newAddTelegramCommand(), c.newAddSlackCommand())
+	cmd.AddCommand(c.newAddTelegramCommand(), c.newAddSlackCommand(), c.newAddDiscordCommand())
 	return cmd
 }
 

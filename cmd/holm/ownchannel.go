@@ -24,6 +24,7 @@ func (a *app) platforms() channels.Config {
 		TelegramSecret:  telegramSecret(a.keeper, s.Telegram.Mode, s.Telegram.Token),
 		SlackBotToken:   s.Slack.BotToken, SlackAppToken: s.Slack.AppToken, SlackAPIURL: s.Slack.APIURL,
 		SlackEvents: s.Slack.Mode == settings.SlackEvents, SlackSigningSecret: s.Slack.SigningSecret,
+		DiscordToken: s.Discord.Token, DiscordAPIURL: s.Discord.APIURL,
 		Log:  a.log,
 		Lock: func(ctx context.Context) (func(), error) { return db.Exclusive(ctx, a.pool, "telegram poller") },
 	}

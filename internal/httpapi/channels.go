@@ -142,7 +142,7 @@ type createChannelInput struct {
 		AgentID   string            `json:"agentId"`
 		URL       string            `json:"url,omitempty" doc:"Of one that runs outside: where the adapter takes cards, by POST." example:"https://adapter.example.com/holm"`
 		Mode      string            `json:"mode,omitempty" doc:"Of one of Holm's own: how events arrive, e.g. polling or webhook, socket or events."`
-		Secrets   map[string]string `json:"secrets,omitempty" doc:"Of one of Holm's own: token for telegram; bot_token with app_token or signing_secret for slack. Kept sealed and never shown."`
+		Secrets   map[string]string `json:"secrets,omitempty" doc:"Of one of Holm's own: token for telegram and discord; bot_token with app_token or signing_secret for slack. Kept sealed and never shown."`
 	}
 }
 

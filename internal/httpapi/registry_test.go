@@ -115,7 +115,7 @@ func TestChannels(t *testing.T) {
 	if !strings.HasPrefix(made.Token, "holm_ch_") {
 		t.Errorf("got %+v", made)
 	}
-	for _, name := range []string{"telegram", "slack", "console", "Matrix", ""} {
+	for _, name := range []string{"telegram", "slack", "discord", "console", "Matrix", ""} {
 		w.admin("POST", "/api/channels", `{"namespace":"`+name+`","agentId":"main","url":"https://adapter.example.com"}`).is(422, "invalid")
 	}
 	w.admin("POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`).is(409, "exists")

@@ -20,7 +20,7 @@ var namespace = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // reserved are the namespaces of Holm's own channels: a token for one of them
 // could speak for identities that only the platform itself may prove.
-var reserved = map[string]bool{"telegram": true, "slack": true, "console": true}
+var reserved = map[string]bool{"telegram": true, "slack": true, "discord": true, "console": true}
 
 // ValidNamespace tells whether name may be the first part of an identity.
 func ValidNamespace(name string) bool { return namespace.MatchString(name) }

@@ -23,7 +23,7 @@ func TestNamesOfChannels(t *testing.T) {
 	w := newWorld(t)
 	for name, kind := range map[string]fault.Kind{
 		// A token for one of Holm's own could speak for anybody there.
-		"telegram": fault.Invalid, "slack": fault.Invalid, "console": fault.Invalid,
+		"telegram": fault.Invalid, "slack": fault.Invalid, "discord": fault.Invalid, "console": fault.Invalid,
 		"Telegram": fault.Invalid, "telegram ": fault.Invalid, "": fault.Invalid, "2x": fault.Invalid, "-x": fault.Invalid,
 		"a:b": fault.Invalid, "a/b": fault.Invalid, "a\n": fault.Invalid, "a\x00": fault.Invalid, "ä": fault.Invalid,
 		strings.Repeat("a", 33): fault.Invalid,

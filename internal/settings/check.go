@@ -28,6 +28,7 @@ func (s Settings) check() error {
 		checkURL("HOLM_URL", s.URL),
 		checkURL("HOLM_TELEGRAM_API_URL", s.Telegram.APIURL),
 		checkURL("HOLM_SLACK_API_URL", s.Slack.APIURL),
+		checkURL("HOLM_DISCORD_API_URL", s.Discord.APIURL),
 		checkDatabaseURL(s.DatabaseURL),
 		checkSecret("HOLM_ADMIN_TOKEN", s.AdminToken),
 		checkSecret("HOLM_SECRET_KEY", s.SecretKey),

@@ -38,6 +38,7 @@ func Load(flags Flags) (Settings, error) {
 var secrets = []string{
 	"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_DATABASE_URL", "HOLM_AGENT_KEY",
 	"HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN", "HOLM_SLACK_SIGNING_SECRET",
+	"HOLM_DISCORD_TOKEN",
 }
 
 const (

@@ -77,6 +77,7 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_TELEGRAM_TOKEN": "1:a", "HOLM_TELEGRAM_API_URL": "http://tg", "HOLM_TELEGRAM_MODE": "polling",
 		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl",
 		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
+		"HOLM_DISCORD_TOKEN": "a.b.c", "HOLM_DISCORD_API_URL": "http://dc/api/v10",
 		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
@@ -92,6 +93,7 @@ func TestEveryVariable(t *testing.T) {
 		},
 		Telegram: settings.Telegram{Token: "1:a", APIURL: "http://tg", Mode: "polling"},
 		Slack:    settings.Slack{BotToken: "xoxb", AppToken: "xapp", SigningSecret: "signed", APIURL: "http://sl", Mode: "events"},
+		Discord:  settings.Discord{Token: "a.b.c", APIURL: "http://dc/api/v10"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
 		t.Error(diff)
@@ -150,12 +152,12 @@ func TestSecretFiles(t *testing.T) {
 	clean(t)
 	path := filepath.Join(t.TempDir(), "token")
 	write(t, path, "  a-token-from-a-file\n")
-	names := []string{"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN", "HOLM_SLACK_SIGNING_SECRET"}
+	names := []string{"HOLM_ADMIN_TOKEN", "HOLM_SECRET_KEY", "HOLM_TELEGRAM_TOKEN", "HOLM_SLACK_BOT_TOKEN", "HOLM_SLACK_APP_TOKEN", "HOLM_SLACK_SIGNING_SECRET", "HOLM_DISCORD_TOKEN"}
 	for _, name := range names {
 		t.Setenv(name+"_FILE", path)
 	}
 	s := load(t)
-	for i, got := range []string{s.AdminToken, s.SecretKey, s.Telegram.Token, s.Slack.BotToken, s.Slack.AppToken, s.Slack.SigningSecret} {
+	for i, got := range []string{s.AdminToken, s.SecretKey, s.Telegram.Token, s.Slack.BotToken, s.Slack.AppToken, s.Slack.SigningSecret, s.Discord.Token} {
 		if got != "a-token-from-a-file" {
 			t.Errorf("%s = %q", names[i], got)
 		}
@@ -175,6 +177,7 @@ func TestRefused(t *testing.T) {
 		{"url", "HOLM_URL", "ftp://h", "HOLM_URL: want an address"},
 		{"telegram url", "HOLM_TELEGRAM_API_URL", "x", "HOLM_TELEGRAM_API_URL"},
 		{"slack url", "HOLM_SLACK_API_URL", "x", "HOLM_SLACK_API_URL"},
+		{"discord url", "HOLM_DISCORD_API_URL", "x", "HOLM_DISCORD_API_URL"},
 		{"database", "HOLM_DATABASE_URL", "host=h", "want postgres://"},
 		{"short token", "HOLM_ADMIN_TOKEN", "short", "shorter than 16"},
 		{"spaced token", "HOLM_ADMIN_TOKEN", "a token with some spaces", "spaces"},
@@ -182,6 +185,7 @@ func TestRefused(t *testing.T) {
 		{"agent", "HOLM_AGENT", "two words", "HOLM_AGENT"},
 		{"owner without channel", "HOLM_OWNERS", "123", "not an identity"},
 		{"owner by name", "HOLM_OWNERS", "telegram:@peter", "numeric user id"},
+		{"owner by name", "HOLM_OWNERS", "discord:ann", "numeric user id"},
 		{"owner without team", "HOLM_OWNERS", "slack:U02", "team and user id"},
 		{"no duration", "HOLM_HOLD", "soon", "HOLM_HOLD: the value cannot be read"},
 		{"negative", "HOLM_HOLD", "-1s", "want a duration"},

@@ -19,6 +19,7 @@ var identityForm = map[string]struct {
 	example string
 }{
 	"telegram": {regexp.MustCompile(`^[1-9][0-9]{0,18}$`), "telegram:123456, the numeric user id"},
+	"discord":  {regexp.MustCompile(`^[1-9][0-9]{0,19}$`), "discord:80351110224678912, the numeric user id"},
 	"slack":    {regexp.MustCompile(`^[A-Z0-9]+/[A-Z0-9]+$`), "slack:T01/U02, team and user id"},
 }
 

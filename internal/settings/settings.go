@@ -54,6 +54,7 @@ type Settings struct {
 	AgentKey string   `env:"HOLM_AGENT_KEY" yaml:"agent_key"`
 	Telegram Telegram `envPrefix:"HOLM_TELEGRAM_" yaml:"telegram"`
 	Slack    Slack    `envPrefix:"HOLM_SLACK_" yaml:"slack"`
+	Discord  Discord  `envPrefix:"HOLM_DISCORD_" yaml:"discord"`
 }
 
 // Telegram is the channel "telegram"; without a Token there is none.
@@ -76,6 +77,13 @@ type Slack struct {
 	APIURL string `env:"API_URL" yaml:"api_url"`
 	// Mode is how events arrive: SlackSocket or SlackEvents.
 	Mode string `env:"MODE" yaml:"mode"`
+}
+
+// Discord is the channel "discord"; without a Token there is none.
+type Discord struct {
+	Token string `env:"TOKEN" yaml:"token"`
+	// APIURL replaces the public REST API, version included. Empty: the public one.
+	APIURL string `env:"API_URL" yaml:"api_url"`
 }
 
 // The modes of Telegram.
