@@ -22,8 +22,9 @@ func (c *Channel) Run(ctx context.Context, in bot.Inbox) error {
 	c.setConnected(true)
 	defer c.setConnected(false)
 	lines := make(chan string)
+	c.deadline(time.Time{})
 	go c.read(ctx, lines)
-	defer c.interrupt()
+	defer func() { c.deadline(time.Now()) }()
 	for {
 		select {
 		case <-ctx.Done():
@@ -59,10 +60,11 @@ func (c *Channel) read(ctx context.Context, lines chan<- string) {
 	}
 }
 
-// interrupt ends a read in progress where the input can do that.
-func (c *Channel) interrupt() {
+// deadline ends a read in progress, or lets the next begin, where the input can
+// do that.
+func (c *Channel) deadline(at time.Time) {
 	if in, ok := c.in.(interface{ SetReadDeadline(time.Time) error }); ok {
-		_ = in.SetReadDeadline(time.Now()) // an input without deadlines is waited for by nobody
+		_ = in.SetReadDeadline(at) // an input without deadlines is waited for by nobody
 	}
 }
 

@@ -148,7 +148,7 @@ func notes(lines []string, c cuts) richText {
 		if i > 0 {
 			t = append(t, span{text: "\n"})
 		}
-		t = append(t, value(line, 0, c.rest, indented, "")...)
+		t = append(t, value(line, 0, c.rest, indented, unlinked(line, ""))...)
 	}
 	return t
 }
