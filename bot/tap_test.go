@@ -250,6 +250,7 @@ func TestDetailsBringAllArgumentsRedacted(t *testing.T) {
 		w := newWorld(t)
 		w.owner("ann")
 		r := w.ask(args)
+		w.poll("the delivery", func() bool { s, _, _ := w.delivery("ann", r); return s == "sent" })
 		contains(t, w.tap("ann", w.token("ann", r, bot.LabelDetails)), "come as a message")
 		card := w.card("ann", r)
 		w.chat.mu.Lock()
