@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/internal/audit"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -145,6 +146,7 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 				return err
 			}
 		}
+		crashpoint.Reach(crashpoint.Asking)
 		return nil
 	})
 	if fault.Is(err, codeCapped) {
@@ -153,6 +155,7 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
+	crashpoint.Reach(crashpoint.Asked)
 	for _, one := range changed {
 		s.published(one)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holm/internal/audit"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/session"
 )
@@ -70,7 +71,9 @@ func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Requ
 		if !ok {
 			return errNotMoved
 		}
-		return s.progressed(ctx, tx, "call_claimed", r)
+		err = s.progressed(ctx, tx, "call_claimed", r)
+		crashpoint.Reach(crashpoint.ClaimingCall)
+		return err
 	})
 	if errors.Is(err, errNotMoved) {
 		return Request{}, false, nil
@@ -78,6 +81,7 @@ func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Requ
 	if err != nil {
 		return Request{}, false, fmt.Errorf("claim: %w", err)
 	}
+	crashpoint.Reach(crashpoint.ClaimedCall)
 	s.published(r)
 	return r, true, nil
 }
@@ -120,7 +124,9 @@ func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome,
 		if err != nil || !moved {
 			return err
 		}
-		return s.executed(ctx, tx, r, "")
+		err = s.executed(ctx, tx, r, "")
+		crashpoint.Reach(crashpoint.FinishingCall)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("finish: %w", err)
@@ -128,6 +134,7 @@ func (s *Service) Finish(ctx context.Context, requestID string, outcome Outcome,
 	if !moved {
 		return errors.New("finish: the request was not claimed by this process")
 	}
+	crashpoint.Reach(crashpoint.FinishedCall)
 	s.published(r)
 	return nil
 }

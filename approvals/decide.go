@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/session"
@@ -112,7 +113,9 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 		if ok {
 			r = moved
 			r.Votes = v.votes
-			return s.settle(ctx, tx, r, d)
+			err = s.settle(ctx, tx, r, d)
+			crashpoint.Reach(crashpoint.Deciding)
+			return err
 		}
 		r, refused, err = s.whyNot(ctx, tx, r, d.Actor)
 		return err
@@ -120,6 +123,7 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
+	crashpoint.Reach(crashpoint.Decided)
 	s.published(r)
 	if r.Resolution != nil && *r.Resolution == policy.Persistent && refused == nil {
 		s.Rules.Changed(r.AgentID)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/fault"
 )
@@ -27,6 +28,7 @@ func (s *Service) Expire(ctx context.Context, id string) (Request, error) {
 		return Request{}, err
 	}
 	if moved {
+		crashpoint.Reach(crashpoint.Expired)
 		s.published(ended)
 	}
 	return r, nil
@@ -50,7 +52,9 @@ func (s *Service) expire(ctx context.Context, tx pgx.Tx, id string) (Request, bo
 	if !ok {
 		return Request{}, false, nil
 	}
-	return r, true, s.resolved(ctx, tx, r, "system")
+	err = s.resolved(ctx, tx, r, "system")
+	crashpoint.Reach(crashpoint.Expiring)
+	return r, true, err
 }
 
 // ExpireWorker works ExpireArgs.

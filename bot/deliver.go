@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/identity"
 )
@@ -55,7 +56,9 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 		if card.Silent, err = b.silent(ctx, d, r); err != nil {
 			return err
 		}
+		crashpoint.Reach(crashpoint.SendingCard)
 		ref, err := ch.Send(ctx, Recipient{Identity: d.Identity}, card)
+		crashpoint.Reach(crashpoint.SentCard)
 		switch {
 		case err == nil:
 			// The card is out: a shutdown must not lose where.

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/identity"
 )
@@ -52,6 +53,7 @@ func (b *Bot) Store(ctx context.Context, namespace, eventID string, payload json
 	if err != nil {
 		return fmt.Errorf("store event of %s: %w", namespace, err)
 	}
+	crashpoint.Reach(crashpoint.StoredUpdate)
 	return nil
 }
 
@@ -90,6 +92,7 @@ func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error
 	if err != nil || !ok {
 		return err
 	}
+	crashpoint.Reach(crashpoint.HandlingUpdate)
 	last := job.Attempt >= job.MaxAttempts
 	if err := w.bot.handlePayload(ctx, job.Args, payload, last); err != nil {
 		if !last {

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 )
 
@@ -73,6 +74,7 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 	} else {
 		err = w.bot.say(ctx, ch, to, parts[0])
 	}
+	crashpoint.Reach(crashpoint.SentNotice)
 	if err != nil {
 		return again(job, fmt.Errorf("send notice: %w", err))
 	}

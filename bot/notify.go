@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"holm/approvals"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -53,6 +54,7 @@ func (w *requesterWorker) Work(ctx context.Context, job *river.Job[approvals.Not
 		if err := b.wakeCalls(ctx, tx, r); err != nil {
 			return err
 		}
+		crashpoint.Reach(crashpoint.TellingNews)
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
 	})

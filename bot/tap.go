@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/crashpoint"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/linking"
@@ -24,10 +25,12 @@ func (b *Bot) handleTap(ctx context.Context, ch Channel, ev Event, last bool) er
 	if err != nil {
 		answer = "This could not be recorded. Please tap again."
 	}
+	crashpoint.Reach(crashpoint.AnsweringTap)
 	if failed := ch.Answer(ctx, ev, answer); failed != nil {
 		// The card itself will show the truth; tapping again would answer too.
 		b.Log.Warn("a tap could not be answered", "channel", ch.Namespace(), "error", failed)
 	}
+	crashpoint.Reach(crashpoint.AnsweredTap)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/crashpoint"
 	"holm/internal/db"
 )
 
@@ -49,7 +50,9 @@ func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.Update
 		if hash == d.ShownHash {
 			return b.shows(ctx, d, r, hash, nil)
 		}
+		crashpoint.Reach(crashpoint.EditingCard)
 		err = ch.Update(ctx, d.ref(), card)
+		crashpoint.Reach(crashpoint.EditedCard)
 		if err == nil {
 			return b.shows(context.WithoutCancel(ctx), d, r, hash, nil)
 		}

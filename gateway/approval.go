@@ -9,6 +9,7 @@ import (
 
 	"holm/approvals"
 	"holm/gateway/upstream"
+	"holm/internal/crashpoint"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -105,6 +106,7 @@ func (g *Gateway) execute(ctx context.Context, c *toolCall, e *entry, r approval
 		}
 	}
 	result, err := g.send(ctx, c, e, r.ArgsBytes)
+	crashpoint.Reach(crashpoint.ExecutedCall)
 	var down *UnavailableError
 	if errors.As(err, &down) {
 		// Nothing was sent, so nothing was spent.

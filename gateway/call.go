@@ -12,6 +12,7 @@ import (
 	"holm/approvals"
 	"holm/gateway/upstream"
 	"holm/internal/audit"
+	"holm/internal/crashpoint"
 	"holm/internal/identity"
 	"holm/internal/session"
 	"holm/policy"
@@ -53,6 +54,7 @@ func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessag
 		return nil, nil, errStopping
 	}
 	defer g.running.leave()
+	crashpoint.Reach(crashpoint.CallArrived)
 	args, err := policy.ParseArgs(c.args)
 	if err != nil {
 		return nil, nil, &ArgumentsError{err}
