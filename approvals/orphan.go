@@ -4,42 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"holm/internal/crashpoint"
 	"holm/internal/db"
-	"holm/internal/wake"
 )
-
-// deadFor is how long a process must have been seen without its connection
-// before its calls count as lost: it spares one that only connects anew, which
-// takes wake.Hub a second at most once the database answers.
-const deadFor = 3 * time.Second
-
-// deaths remembers since when processes have been seen dead.
-type deaths struct {
-	mu    sync.Mutex
-	since map[int64]time.Time
-}
-
-// seen notes one look at a process and tells whether it counts as dead.
-func (d *deaths) seen(process int64, alive bool, now time.Time) (dead bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if alive {
-		delete(d.since, process)
-		return false
-	}
-	if d.since == nil {
-		d.since = map[int64]time.Time{}
-	}
-	if _, known := d.since[process]; !known {
-		d.since[process] = now
-	}
-	return now.Sub(d.since[process]) >= deadFor
-}
 
 // Current gives a request as it is now: a question whose deadline has passed is
 // ended on the way, and so is a call whose process has died. For a duplicate that
@@ -86,8 +57,7 @@ func (s *Service) lost(ctx context.Context, tx pgx.Tx, r Request) (bool, error) 
 	if r.Outside() {
 		return time.Since(*r.ClaimedAt) > ReportPatience, nil
 	}
-	alive, err := wake.Alive(ctx, tx, *r.ClaimedBy)
-	return err == nil && s.deaths.seen(*r.ClaimedBy, alive, time.Now()), err
+	return s.deaths.Dead(ctx, tx, *r.ClaimedBy)
 }
 
 // endIfOrphaned gives the request as it is after the look.
@@ -114,12 +84,15 @@ func (s *Service) endIfOrphaned(ctx context.Context, id string) (r Request, err 
 			return err
 		}
 		r, moved = ended, true
-		return s.executed(ctx, tx, r, "")
+		err = s.executed(ctx, tx, r, "")
+		crashpoint.Reach(crashpoint.EndingLostCall)
+		return err
 	})
 	if err != nil {
 		return Request{}, err
 	}
 	if moved {
+		crashpoint.Reach(crashpoint.EndedLostCall)
 		s.published(r)
 	}
 	return r, nil

@@ -46,7 +46,7 @@ type Config struct {
 // number of processes on one database.
 type Service struct {
 	Config
-	deaths deaths
+	deaths wake.Deaths
 }
 
 // New makes a Service.

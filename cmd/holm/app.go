@@ -289,6 +289,8 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 		under.Wait()
 		return fmt.Errorf("start jobs: %w", err)
 	}
+	rescuer := jobs.Rescuer{Pool: a.pool, Hub: a.hub, Log: a.log}
+	under.Go(func() { _ = rescuer.Run(base) })
 	over.Go(func() { _ = a.gateway.Run(ctx) })
 	over.Go(func() { _ = a.bot.Run(ctx) })
 	if a.database != nil {

@@ -39,8 +39,6 @@ const (
 	// fetchCooldown bounds how long a new job waits for a busy fetcher; people
 	// wait for these jobs.
 	fetchCooldown = 10 * time.Millisecond
-	// rescueEvery is how soon jobs of a process that died run again.
-	rescueEvery = 5 * time.Second
 )
 
 // New makes a River client on the schema that db.Migrate fills.
@@ -56,13 +54,12 @@ func New(c Config) (*river.Client[pgx.Tx], error) {
 		RetryPolicy:          soon{},
 	}
 	if c.Workers != nil {
-		river.AddWorker(c.Workers, &rescueWorker{pool: c.Pool, self: c.Hub.Process()})
 		config.Workers = c.Workers
 		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workersPerQueue}}
 		for _, queue := range c.Queues {
 			config.Queues[queue] = river.QueueConfig{MaxWorkers: workersPerQueue}
 		}
-		config.PeriodicJobs = append(c.Periodic, Every(rescueEvery, rescueArgs{}))
+		config.PeriodicJobs = c.Periodic
 	}
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), config)
 	if err != nil {
@@ -96,60 +93,3 @@ func (soon) NextRetry(job *rivertype.JobRow) time.Time {
 }
 
 func clientID(process int64) string { return fmt.Sprintf("holm-%d", int32(process)) }
-
-// rescueArgs frees the jobs of processes that died: River by itself waits
-// until a job could no longer be running, which is minutes.
-type rescueArgs struct{}
-
-// Kind names the job in River's table.
-func (rescueArgs) Kind() string { return "jobs_rescue" }
-
-type rescueWorker struct {
-	river.WorkerDefaults[rescueArgs]
-	pool *pgxpool.Pool
-	self int64
-}
-
-// Work makes jobs available again that were running in a process whose
-// connection, and the lock on its id, are gone. It touches River's table
-// because River has no call for it; the columns are those its own rescuer sets.
-func (w *rescueWorker) Work(ctx context.Context, _ *river.Job[rescueArgs]) error {
-	return db.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			SELECT DISTINCT attempted_by[cardinality(attempted_by)]
-			FROM river.river_job
-			WHERE state = 'running'
-			  AND attempted_at < clock_timestamp() - interval '3 seconds'`)
-		if err != nil {
-			return fmt.Errorf("find running jobs: %w", err)
-		}
-		clients, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return fmt.Errorf("find running jobs: %w", err)
-		}
-		for _, client := range clients {
-			if err := w.free(ctx, tx, client); err != nil {
-				return fmt.Errorf("free jobs of %s: %w", client, err)
-			}
-		}
-		return nil
-	})
-}
-
-func (w *rescueWorker) free(ctx context.Context, tx pgx.Tx, client string) error {
-	var process int32
-	if _, err := fmt.Sscanf(client, "holm-%d", &process); err != nil || int64(process) == w.self {
-		return nil // not one of ours, or this very process
-	}
-	if alive, err := wake.Alive(ctx, tx, int64(process)); err != nil || alive {
-		return err
-	}
-	_, err := tx.Exec(ctx, `
-		UPDATE river.river_job
-		SET state = 'available',
-		    scheduled_at = clock_timestamp(),
-		    max_attempts = GREATEST(max_attempts, attempt + 1)
-		WHERE state = 'running'
-		  AND attempted_by[cardinality(attempted_by)] = $1`, client)
-	return err
-}

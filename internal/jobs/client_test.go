@@ -78,7 +78,12 @@ func process(t *testing.T, pool *pgxpool.Pool, do func(string) error, periodic .
 	if err := client.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var rescue sync.WaitGroup
+	rescue.Go(func() { _ = (&jobs.Rescuer{Pool: pool, Hub: hub, Log: quiet}).Run(ctx) })
 	t.Cleanup(func() {
+		cancel()
+		rescue.Wait()
 		if err := client.StopAndCancel(context.Background()); err != nil {
 			t.Errorf("stop: %v", err)
 		}
