@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,8 +27,12 @@ import (
 
 var binaries struct{ holm, fixture string }
 
-// TestMain builds the programs once.
+// TestMain builds the programs once. Tests that wait more than they work run
+// beside one another, more of them than there are processors.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "holm-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,12 +40,8 @@ func TestMain(m *testing.M) {
 	}
 	binaries.holm, binaries.fixture = filepath.Join(dir, "holm"), filepath.Join(dir, "fixture")
 	for target, pkg := range map[string]string{binaries.holm: "holm/cmd/holm", binaries.fixture: "holm/internal/testkit/upstreamfixture/cmd/holm-fixture"} {
-		args := []string{"build", "-o", target}
-		if raceEnabled {
-			args = append(args, "-race")
-		}
-		if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
+		if err := build(target, pkg); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
@@ -51,16 +52,29 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// build makes a program, with the race detector when the tests have it.
+func build(target, pkg string, flags ...string) error {
+	args := append([]string{"build", "-o", target}, flags...)
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
 // process is a running holm with its data folder; it can be killed and started
 // again.
 type process struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	url  string
-	cmd  *exec.Cmd
-	log  *bytes.Buffer
-	done chan struct{}
+	t       *testing.T
+	program string
+	dir     string
+	env     []string
+	url     string
+	cmd     *exec.Cmd
+	log     *bytes.Buffer
+	done    chan struct{}
 }
 
 // patience bounds each wait for the program.
@@ -80,6 +94,11 @@ func newEmbedded(t *testing.T, env ...string) *process {
 
 func startIn(t *testing.T, env []string) *process {
 	t.Helper()
+	return startProgram(t, binaries.holm, env)
+}
+
+func startProgram(t *testing.T, program string, env []string) *process {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "holm-e2e-data-")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +107,7 @@ func startIn(t *testing.T, env []string) *process {
 	if err := os.Chmod(dir, 0o711); err != nil { // the database's user must get in
 		t.Fatal(err)
 	}
-	p := &process{t: t, dir: dir, env: append(env, "HOLM_DATA_DIR="+dir, "HOLM_LISTEN=127.0.0.1:0")}
+	p := &process{t: t, program: program, dir: dir, env: append(env, "HOLM_DATA_DIR="+dir, "HOLM_LISTEN=127.0.0.1:0")}
 	p.start()
 	t.Cleanup(p.stop)
 	return p
@@ -103,16 +122,23 @@ func (p *process) environ() []string {
 // start runs the program and waits until it says that it is ready.
 func (p *process) start() {
 	p.t.Helper()
-	p.cmd = exec.Command(binaries.holm, "serve")
+	if err := p.launch(); err != nil {
+		p.t.Fatalf("%v:\n%s", err, p.log)
+	}
+}
+
+// launch is start for those who expect that it may fail.
+func (p *process) launch() error {
+	p.cmd = exec.Command(p.program, "serve")
 	p.cmd.Env = p.environ()
 	p.log = &bytes.Buffer{}
 	p.cmd.Stderr = p.log
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
-		p.t.Fatal(err)
+		return err
 	}
 	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
+		return err
 	}
 	ready, done := make(chan string, 1), make(chan struct{})
 	p.done = done
@@ -128,19 +154,20 @@ func (p *process) start() {
 		_ = p.cmd.Wait()
 	}()
 	select {
-	case p.url = <-ready:
+	case <-ready:
 		// The public address may lead elsewhere; tests talk to this very process.
-		if local, ok, err := settings.FindLocalServer(p.dir); err != nil || !ok {
-			p.t.Fatalf("holm left no note of where it answers: %v", err)
-		} else {
-			p.url = local.URL
+		local, ok, err := settings.FindLocalServer(p.dir)
+		if err != nil || !ok {
+			return fmt.Errorf("holm left no note of where it answers: %w", err)
 		}
+		p.url = local.URL
+		return nil
 	case <-done:
-		p.t.Fatalf("holm ended at its start:\n%s", p.log)
+		return errors.New("holm ended at its start")
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
 		<-done
-		p.t.Fatalf("holm was not ready in %s:\n%s", patience, p.log)
+		return fmt.Errorf("holm was not ready in %s", patience)
 	}
 }
 
@@ -245,17 +272,21 @@ func (p *process) connect(key, hold string) *mcp.ClientSession {
 // choose, which takes the newest it knows.
 func (p *process) connectAs(version, key, hold string) *mcp.ClientSession {
 	p.t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
-	session, err := client.Connect(p.t.Context(), &mcp.StreamableClientTransport{
-		Endpoint:             p.url + "/mcp",
-		HTTPClient:           &http.Client{Transport: headers{"Authorization": "Bearer " + key, "Holm-Hold": hold}},
-		DisableStandaloneSSE: true,
-	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := dial(p.t.Context(), p.url, version, key, hold)
 	if err != nil {
 		p.t.Fatalf("connect: %v\n%s", err, p.log)
 	}
 	p.t.Cleanup(func() { _ = session.Close() })
 	return session
+}
+
+func dial(ctx context.Context, url, version, key, hold string) (*mcp.ClientSession, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
+	return client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint:             url + "/mcp",
+		HTTPClient:           &http.Client{Transport: headers{"Authorization": "Bearer " + key, "Holm-Hold": hold}},
+		DisableStandaloneSSE: true,
+	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 }
 
 type headers map[string]string

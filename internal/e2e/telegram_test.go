@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -27,6 +29,7 @@ func newFront(t *testing.T) *front {
 			r.SetURL(f.target.Load())
 			r.Out.Host = r.In.Host
 		},
+		ErrorLog:     log.New(io.Discard, "", 0), // deaths are a part of the tests
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ func shows(text string) func(telegramfake.Message) bool {
 // make holm use it.
 func withTelegram(t *testing.T) (*telegramfake.Server, *telegramfake.Person, []string) {
 	t.Helper()
-	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience, AllowHTTP: true})
+	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience, AllowHTTP: true, QueryLife: patience})
 	owner := telegram.PersonWithID(ownerID, "Olga").Open()
 	return telegram, owner, []string{
 		"HOLM_TELEGRAM_TOKEN=" + telegram.Token(), "HOLM_TELEGRAM_API_URL=" + telegram.URL(),
