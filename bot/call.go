@@ -196,7 +196,11 @@ func (b *Bot) waits(ctx context.Context, job *river.Job[callArgs], c chatCall, r
 				return err
 			}
 		} else if c.State == callQueued {
-			if err := b.queue(ctx, tx, c.notice(waitingText(r))); err != nil {
+			reached, err := approvals.Reached(ctx, tx, r)
+			if err != nil {
+				return err
+			}
+			if err := b.queue(ctx, tx, c.notice(waitingText(r, reached))); err != nil {
 				return err
 			}
 		}
@@ -215,14 +219,14 @@ func (b *Bot) waits(ctx context.Context, job *river.Job[callArgs], c chatCall, r
 	})
 }
 
-func waitingText(r approvals.Request) string {
+func waitingText(r approvals.Request, reached bool) string {
 	if r.Executing() {
 		return fmt.Sprintf("Request #%d (%s) is running already. Its result comes here.", r.ShortID, oneLine(r.ResourceKey, maxKey))
 	}
 	text := fmt.Sprintf("Waiting for approval: request #%d (%s), open until %s. The result comes here by itself.",
 		r.ShortID, oneLine(r.ResourceKey, maxKey), clock(r.ExpiresAt))
-	if r.UndeliveredAt != nil {
-		text += " Nobody who may answer could be reached so far."
+	if !reached {
+		text += " Nobody who may answer can be reached by chat at the moment."
 	}
 	return text
 }

@@ -128,7 +128,7 @@ func TestARunThatNobodyCanAnswerSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.member("chat", "gus", policy.Guest, "main")
 	w.types("gus", "run refund order=1")
-	w.hears("gus", "Waiting for approval: request #1", "Nobody who may answer could be reached so far.")
+	w.hears("gus", "Waiting for approval: request #1", "Nobody who may answer can be reached by chat at the moment.")
 }
 
 func TestARejectedRunEndsWithoutASecondWord(t *testing.T) {
