@@ -194,7 +194,8 @@ func (c *Channel) post(ctx context.Context, m message) ([]byte, error) {
 
 // failure turns the adapter's status into what the bot knows.
 func (c *Channel) failure(resp *http.Response) error {
-	err := fmt.Errorf("channel %s: the adapter answered %s", c.Config.Namespace, resp.Status)
+	// In our words, not in those of the adapter: they are stored.
+	err := fmt.Errorf("channel %s: the adapter answered %d %s", c.Config.Namespace, resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch {
 	case resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated:
 		return nil

@@ -194,13 +194,15 @@ func (s Sender) post(ctx context.Context, address string, key []byte, messageID 
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, drained))
+	// In our words, not in those of the address: they are stored.
+	said := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch code := resp.StatusCode; {
 	case code >= 200 && code <= 299:
 		return nil
 	case code == http.StatusGone:
-		return fmt.Errorf("%s answered %s: %w", req.URL.Host, resp.Status, errGone)
+		return fmt.Errorf("%s answered %s: %w", req.URL.Host, said, errGone)
 	}
-	return fmt.Errorf("%s answered %s", req.URL.Host, resp.Status)
+	return fmt.Errorf("%s answered %s", req.URL.Host, said)
 }
 
 // note keeps how the last delivery went. An address that is gone for good is

@@ -1,8 +1,12 @@
 package webhook_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +116,39 @@ func TestAFailedDeliveryIsRepeatedUnderItsID(t *testing.T) {
 		if d := a.next(t).verified(t, secret); d.header.Get("webhook-id") != first.header.Get("webhook-id") {
 			t.Errorf("repeated as %q after %q", d.header.Get("webhook-id"), first.header.Get("webhook-id"))
 		}
+	}
+}
+
+// Whatever an address says beside its status, the failure is on record.
+func TestAHostileStatusIsOnRecord(t *testing.T) {
+	w := newWorld(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 a\x00b\xff"+strings.Repeat("c", 100_000)+"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	w.add("main", "http://"+listener.Addr().String())
+	event := w.append("main", session.ApprovalRequested, "x")
+	worker := webhook.NewDeliverWorker(w.pool, w.keeper)
+	err = worker.Work(t.Context(), &river.Job[webhook.DeliverArgs]{
+		JobRow: &rivertype.JobRow{Attempt: 1}, Args: webhook.DeliverArgs{WebhookID: w.hook("main").ID, EventID: event},
+	})
+	if err == nil || len(err.Error()) > 1000 {
+		t.Errorf("error %.100v", err)
+	}
+	if h := w.hook("main"); h.FailedAt == nil || !strings.HasSuffix(h.LastError, "answered 500 Internal Server Error") {
+		t.Errorf("%.200v", h)
 	}
 }
 
