@@ -31,7 +31,7 @@ func TestAnAccountThatWasTakenAwayGetsNothingMore(t *testing.T) {
 	w := newWorld(t)
 	gus := w.member("chat", "gus", policy.User, "main")
 	w.tx(func(tx pgx.Tx) error { // who has another phone, too
-		return identity.AddIdentity(w.ctx, tx, gus, identity.Address{Channel: "chat", Identity: "gus-two"}, "test")
+		return identity.AddIdentity(w.ctx, tx, gus, identity.Address{Channel: "chat", Identity: "gus-two"}, "", "test")
 	})
 	w.owner("ann")
 	w.attach()

@@ -45,6 +45,10 @@ func (b *Bot) admit(ctx context.Context, l *line) (reply string, err error) {
 		_, err := identity.Admit(ctx, tx, b.agentOf(l.who.Channel), l.who.Address, l.who.name)
 		return err
 	})
+	if fault.Is(err, "claimed_person") {
+		known, _ := fault.As(err)
+		return sentence(known.Message), nil
+	}
 	if isKnown(err, fault.Forbidden) || isKnown(err, fault.NotFound) {
 		return b.toStranger(l.who), nil // changed a moment ago
 	}

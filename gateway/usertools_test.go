@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -116,6 +117,63 @@ func TestOwnersSpeakForTheirOwnPeopleAlone(t *testing.T) {
 	}
 	if text, failed := plain(t, owner, "user_merge", map[string]any{"userId": vip.ID, "intoUserId": gus.ID}); !failed {
 		t.Errorf("the other way round: %s", text)
+	}
+}
+
+// Nor do they by saying so before their people are invited elsewhere: whoever has
+// the account of an owner would be one.
+func TestOwnersClaimNobodyForLater(t *testing.T) {
+	r := newRig(t)
+	ctx := context.Background()
+	_, ownerKey := r.member("olga", policy.Owner)
+	gus, _ := r.member("gus", policy.Guest)
+	uma, _ := r.member("uma", policy.User)
+	vip, _ := r.member("vip", policy.User)
+	r.tx(func(tx pgx.Tx) error {
+		_, err := identity.CreateAgent(ctx, tx, "other", "test")
+		return err
+	})
+	owner := r.as(ownerKey)
+	for tool, args := range map[string]map[string]any{
+		"user_identity_link": {"userId": gus.ID, "channel": "telegram", "identity": "777"},
+		"user_merge":         {"userId": vip.ID, "intoUserId": uma.ID},
+	} {
+		if text, failed := plain(t, owner, tool, args); failed {
+			t.Fatalf("%s: %s", tool, text)
+		}
+	}
+	invite := func(agent string) (token string) {
+		r.tx(func(tx pgx.Tx) (err error) {
+			token, err = identity.CreateInvite(ctx, tx, agent, policy.Owner, "test")
+			return err
+		})
+		return token
+	}
+	redeem := func(token, channel, who string) error {
+		return pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+			_, err := identity.Redeem(ctx, tx, token, identity.Address{Channel: channel, Identity: who}, who)
+			return err
+		})
+	}
+	first, second := invite("other"), invite("other")
+	for token, a := range map[string]identity.Address{first: {Channel: "telegram", Identity: "777"}, second: {Channel: "x", Identity: "vip"}} {
+		if err := redeem(token, a.Channel, a.Identity); !fault.Is(err, "claimed_person") {
+			t.Errorf("%s is made an owner elsewhere: %v", a, err)
+		}
+	}
+	if err := redeem(invite(agentName), "telegram", "777"); err != nil {
+		t.Errorf("with their own agent: %v", err)
+	}
+	r.tx(func(tx pgx.Tx) error { // the operator looks into it
+		if _, err := identity.UndoMerge(ctx, tx, 1, "admin"); err != nil {
+			return err
+		}
+		return identity.AddIdentity(ctx, tx, gus.ID, identity.Address{Channel: "telegram", Identity: "777"}, "", "admin")
+	})
+	for token, a := range map[string]identity.Address{first: {Channel: "telegram", Identity: "777"}, second: {Channel: "x", Identity: "vip"}} {
+		if err := redeem(token, a.Channel, a.Identity); err != nil {
+			t.Errorf("%s afterwards, with the invitation they were refused: %v", a, err)
+		}
 	}
 }
 

@@ -258,7 +258,12 @@ func (a *app) ensureAgent(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := identity.Join(ctx, tx, a.settings.Agent, user.ID, policy.Owner, "system"); err != nil {
+			err = identity.Join(ctx, tx, a.settings.Agent, user.ID, policy.Owner, "system")
+			if fault.Is(err, "claimed_person") {
+				a.log.Error("an identity of HOLM_OWNERS is not made an owner", "identity", address.String(), "error", err)
+				continue // the operator can confirm it only once this runs
+			}
+			if err != nil {
 				return err
 			}
 		}

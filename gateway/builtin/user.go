@@ -110,7 +110,7 @@ func (c Config) mergeUsers(ctx context.Context, call gateway.BuiltinCall) (any, 
 			return nil, err
 		}
 	}
-	merge, err := linking.New(c.Approvals).Merge(ctx, in.UserID, in.IntoUserID, call.RequesterID())
+	merge, err := linking.New(c.Approvals).Merge(ctx, in.UserID, in.IntoUserID, call.AgentID, call.RequesterID())
 	return map[string]any{"merge": merge}, err
 }
 
@@ -138,7 +138,7 @@ func (c Config) linkIdentity(ctx context.Context, call gateway.BuiltinCall) (any
 		return nil, err
 	}
 	err = c.change(ctx, call, func(tx pgx.Tx) error {
-		return linking.New(c.Approvals).AddIdentity(ctx, tx, in.UserID, address, call.RequesterID())
+		return linking.New(c.Approvals).AddIdentity(ctx, tx, in.UserID, address, call.AgentID, call.RequesterID())
 	})
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (s *server) mergeUser(ctx context.Context, in *mergeUserInput) (*oneOf[iden
 	if err != nil {
 		return nil, err
 	}
-	merge, err := linking.New(s.Approvals).Merge(ctx, source.ID, target.ID, adminActor)
+	merge, err := linking.New(s.Approvals).Merge(ctx, source.ID, target.ID, "", adminActor)
 	return &oneOf[identity.Merge]{Body: merge}, err
 }
 
@@ -99,7 +99,7 @@ func (s *server) addIdentity(ctx context.Context, in *IdentityPath) (*nothing, e
 		return nil, err
 	}
 	return nil, s.inTx(ctx, func(tx pgx.Tx) error {
-		return linking.New(s.Approvals).AddIdentity(ctx, tx, person.ID, address, adminActor)
+		return linking.New(s.Approvals).AddIdentity(ctx, tx, person.ID, address, "", adminActor)
 	})
 }
 

@@ -65,21 +65,26 @@ func ParseAddress(text string) (Address, error) {
 }
 
 // AddIdentity makes an address one of a user's, so that whoever has it is that
-// person. One that somebody else has is a Conflict: merge the two instead.
-func AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, actor string) error {
+// person. One that somebody else has is a Conflict: merge the two instead. On the
+// word of an agent's owners it is claimedBy that agent, which is empty on the
+// operator's; that confirms one that was claimed before.
+func AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, claimedBy, actor string) error {
 	user, err := GetUser(ctx, tx, userID)
 	if err != nil {
 		return err
 	}
 	tag, err := tx.Exec(ctx, `
-		INSERT INTO user_identities (channel, channel_user_id, user_id, name)
-		VALUES ($1, $2, $3, $4)
-		ON CONFLICT (channel, channel_user_id) DO NOTHING`, a.Channel, a.Identity, user.ID, user.Name)
+		INSERT INTO user_identities (channel, channel_user_id, user_id, name, claimed_by)
+		VALUES ($1, $2, $3, $4, NULLIF($5, ''))
+		ON CONFLICT (channel, channel_user_id) DO NOTHING`, a.Channel, a.Identity, user.ID, user.Name, claimedBy)
 	if err != nil {
 		return fmt.Errorf("add identity: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		other, _, err := FindUser(ctx, tx, a)
+		if err == nil && other.ID == user.ID && claimedBy == "" {
+			_, err = tx.Exec(ctx, `UPDATE user_identities SET claimed_by = NULL WHERE channel = $1 AND channel_user_id = $2`, a.Channel, a.Identity)
+		}
 		if err != nil || other.ID == user.ID {
 			return err
 		}

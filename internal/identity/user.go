@@ -171,8 +171,12 @@ func RoleOf(ctx context.Context, q db.Queryer, agentID, userID string) (policy.R
 }
 
 // Join gives a user a role with an agent; a higher role that the user has
-// already is kept.
+// already is kept. Somebody whom the owners of another agent have put together is
+// Forbidden, with code claimed_person.
 func Join(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy.Role, actor string) error {
+	if err := notClaimed(ctx, tx, agentID, userID); err != nil {
+		return err
+	}
 	tag, err := tx.Exec(ctx, `
 		INSERT INTO agent_members AS m (agent_id, user_id, role)
 		VALUES ($1, $2, $3)

@@ -44,11 +44,14 @@ type NewsArgs struct {
 func (NewsArgs) Kind() string { return "link_news" }
 
 // Merge makes source and target one person, on the word of an actor who may do
-// that. Both are told, with how to undo it.
-func (s *Service) Merge(ctx context.Context, source, target, actor string) (m identity.Merge, err error) {
+// that: the operator, or the owners of the agent claimedBy. Both are told, with
+// how to undo it.
+func (s *Service) Merge(ctx context.Context, source, target, claimedBy, actor string) (m identity.Merge, err error) {
 	err = db.InTx(ctx, s.approvals.Pool, func(tx pgx.Tx) (err error) {
-		m, err = s.merge(ctx, tx, source, target, actor)
-		return err
+		if m, err = s.merge(ctx, tx, source, target, actor); err != nil || claimedBy == "" {
+			return err
+		}
+		return identity.ClaimMerge(ctx, tx, m, claimedBy)
 	})
 	if err == nil {
 		s.changed(m)
@@ -218,8 +221,8 @@ func orElse(err, otherwise error) error {
 
 // AddIdentity is identity.AddIdentity; what waits for an owner is sent to the
 // new address, and all addresses are told of it.
-func (s *Service) AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a identity.Address, actor string) error {
-	if err := identity.AddIdentity(ctx, tx, userID, a, actor); err != nil {
+func (s *Service) AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a identity.Address, claimedBy, actor string) error {
+	if err := identity.AddIdentity(ctx, tx, userID, a, claimedBy, actor); err != nil {
 		return err
 	}
 	roles, err := identity.RolesOf(ctx, tx, userID)
