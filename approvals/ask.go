@@ -318,6 +318,9 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, realtime t
 		return err
 	}
 	if r.DuplicateOf != nil {
+		if r.UndeliveredAt != nil { // as its question is already
+			return r.tellReach(ctx, tx, session.ApprovalUndelivered)
+		}
 		return nil
 	}
 	jobs, err := queueCards(ctx, tx, r)
@@ -357,6 +360,9 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
 		"ruleId": r.RuleID, "ruleVersion": r.Settings.RuleVersion, "status": r.Status,
 		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome, "duplicateOf": r.DuplicateOf,
+	}
+	if r.TryDifferently {
+		data["tryDifferently"] = true
 	}
 	if r.ClaimedAt != nil && r.FinishedAt != nil {
 		data["ms"] = r.FinishedAt.Sub(*r.ClaimedAt).Milliseconds()

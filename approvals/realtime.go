@@ -57,6 +57,9 @@ func (s *Service) EndRealtime(ctx context.Context, id string) (Request, error) {
 			return err
 		}
 		jobs, err := queueCards(ctx, tx, r)
+		if err == nil && len(jobs) == 0 {
+			_, err = s.markUndelivered(ctx, tx, r.ID)
+		}
 		return errors.Join(err, s.insert(ctx, tx, jobs))
 	})
 	if err != nil {

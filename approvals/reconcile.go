@@ -25,7 +25,7 @@ type ReconcileWorker struct {
 // Work repairs what it finds; all repairs are tried even when one fails.
 func (w *ReconcileWorker) Work(ctx context.Context, _ *river.Job[ReconcileArgs]) error {
 	s := w.Service
-	return errors.Join(s.expireOverdue(ctx), s.endOverdueHolds(ctx), s.endOrphanedClaims(ctx), s.updateStaleCards(ctx), s.repairReach(ctx))
+	return errors.Join(s.expireOverdue(ctx), s.endOverdueHolds(ctx), s.endOrphanedClaims(ctx), s.sendLostCards(ctx), s.updateStaleCards(ctx), s.repairReach(ctx))
 }
 
 // expireOverdue covers expiry jobs that were lost or late.
@@ -48,36 +48,62 @@ func (s *Service) expireOverdue(ctx context.Context) error {
 	return failed
 }
 
+// sendLostCards queues the sending of cards that no job is left to send.
+func (s *Service) sendLostCards(ctx context.Context) error {
+	return s.repairCards(ctx, `
+		WHERE d.state = 'queued'
+		  AND r.status = 'pending'
+		  AND r.expires_at > clock_timestamp()`,
+		func(deliveryID string, _ int) river.JobArgs { return DeliverArgs{DeliveryID: deliveryID} })
+}
+
 // updateStaleCards queues edits for cards that show an older state than their
 // request has, and have no job left that would do it.
 func (s *Service) updateStaleCards(ctx context.Context) error {
-	return db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
+	return s.repairCards(ctx, `
+		WHERE d.state = 'sent'
+		  AND d.shown_version < r.version
+		  AND r.created_at > clock_timestamp() - interval '2 days'`,
+		func(deliveryID string, version int) river.JobArgs {
+			return UpdateCardArgs{DeliveryID: deliveryID, Version: version}
+		})
+}
+
+// repairCards queues jobs for the cards that where names and that no unfinished
+// job of that kind is about. It reads River's table, because River has no call
+// that finds jobs by their arguments.
+func (s *Service) repairCards(ctx context.Context, where string, job func(deliveryID string, version int) river.JobArgs) error {
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			SELECT d.id, r.version
 			FROM card_deliveries d
-			JOIN approval_requests r ON r.id = d.request_id
-			WHERE d.state = 'sent'
-			  AND d.shown_version < r.version
-			  AND COALESCE(r.finished_at, r.claimed_at, r.resolved_at, GREATEST(r.escalated_at,
-			      (SELECT max(at) FROM approval_votes v WHERE v.request_id = r.id))) < clock_timestamp() - interval '10 seconds'
-			  AND r.created_at > clock_timestamp() - interval '2 days'
-			LIMIT 1000`)
+			JOIN approval_requests r ON r.id = d.request_id`+where+`
+			  AND NOT EXISTS (
+			      SELECT 1
+			      FROM river.river_job j
+			      WHERE j.kind = $1
+			        AND j.args @> jsonb_build_object('deliveryId', d.id)
+			        AND j.state = ANY ($2::text[]::river.river_job_state[])
+			  )
+			LIMIT 1000`, job("", 0).Kind(), unfinished)
 		if err != nil {
-			return fmt.Errorf("find stale cards: %w", err)
+			return err
 		}
-		var args UpdateCardArgs
+		var id string
+		var version int
 		var jobs []river.InsertManyParams
-		_, err = pgx.ForEachRow(rows, []any{&args.DeliveryID, &args.Version}, func() error {
-			job := cardJob(args)
-			job.InsertOpts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
-			jobs = append(jobs, job)
+		_, err = pgx.ForEachRow(rows, []any{&id, &version}, func() error {
+			one := cardJob(job(id, version))
+			one.InsertOpts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished} // two processes may look at once
+			jobs = append(jobs, one)
 			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("find stale cards: %w", err)
-		}
-		return s.insert(ctx, tx, jobs)
+		return errors.Join(err, s.insert(ctx, tx, jobs))
 	})
+	if err != nil {
+		return fmt.Errorf("repair cards: %w", err)
+	}
+	return nil
 }
 
 // unfinished are the states of a job that will still run.

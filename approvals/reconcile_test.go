@@ -121,21 +121,42 @@ func TestAProcessDoesNotEndItsOwnCalls(t *testing.T) {
 
 func TestStaleCardsAreUpdatedOnce(t *testing.T) {
 	w := newWorld(t)
-	stale, shown, fresh := w.ask(w.call(`{"n":1}`)), w.ask(w.call(`{"n":2}`)), w.ask(w.call(`{"n":3}`))
+	stale, shown, busy, askedAgain := w.ask(w.call(`{"n":1}`)), w.ask(w.call(`{"n":2}`)), w.ask(w.call(`{"n":3}`)), w.ask(w.call(`{"n":4}`))
 	w.exec(`UPDATE card_deliveries SET state = 'sent', shown_version = 1`)
-	for _, r := range []approvals.Request{stale, shown, fresh} {
+	for _, r := range []approvals.Request{stale, shown} {
 		w.approve(r, policy.Single)
 	}
+	w.ask(w.call(`{"n":4}`, inSession("s2")))
 	w.exec(`UPDATE card_deliveries SET shown_version = 2 WHERE request_id = $1`, shown.ID)
-	w.exec(`UPDATE approval_requests SET resolved_at = resolved_at - interval '11 seconds' WHERE id <> $1`, fresh.ID)
 	w.exec(`DELETE FROM river.river_job`)
+	w.approve(busy, policy.Single)
 	w.reconcile()
 	w.reconcile()
 	queued := w.column(`SELECT d.request_id || ' ' || (j.args ->> 'version') || ' ' || j.queue
 		FROM river.river_job j JOIN card_deliveries d ON d.id = j.args ->> 'deliveryId'
-		WHERE j.kind = 'approval_update_card'`)
-	if diff := cmp.Diff([]string{stale.ID + " 2 cards"}, queued); diff != "" {
+		WHERE j.kind = 'approval_update_card' ORDER BY 1`)
+	if diff := cmp.Diff([]string{stale.ID + " 2 cards", busy.ID + " 2 cards", askedAgain.ID + " 2 cards"}, queued); diff != "" {
 		t.Errorf("edits (-want +got):\n%s", diff)
+	}
+}
+
+func TestACardWhoseJobIsGoneIsSentOnce(t *testing.T) {
+	w := newWorld(t)
+	gone, discarded, busy, closed := w.ask(w.call(`{"n":1}`)), w.ask(w.call(`{"n":2}`)), w.ask(w.call(`{"n":3}`)), w.ask(w.call(`{"n":4}`))
+	w.reject(closed)
+	about := ` WHERE kind = 'approval_deliver' AND args ->> 'deliveryId' = (SELECT id FROM card_deliveries WHERE request_id = $1)`
+	w.exec(`DELETE FROM river.river_job`+about, gone.ID)
+	w.exec(`DELETE FROM river.river_job`+about, closed.ID)
+	w.exec(`UPDATE river.river_job SET state = 'discarded', finalized_at = now()`+about, discarded.ID)
+	w.reconcile()
+	w.reconcile()
+	for _, c := range []struct {
+		r    approvals.Request
+		want int
+	}{{gone, 1}, {discarded, 1}, {busy, 1}, {closed, 0}} {
+		if n := w.count(`SELECT count(*) FROM river.river_job`+about+` AND state = 'available'`, c.r.ID); n != c.want {
+			t.Errorf("request %d: %d jobs send its card, want %d", c.r.ShortID, n, c.want)
+		}
 	}
 }
 

@@ -18,8 +18,14 @@ const deliverWithin = "60 seconds"
 
 // reaches is the condition that a card of the question q has arrived, or still may
 // in time. Where no card is on its way, somebody may be invited or look into the
-// terminal: the minute is given as well.
-const reaches = `(q.created_at > clock_timestamp() - interval '` + deliverWithin + `' OR EXISTS (
+// terminal: the minute is given as well, unless a way to somebody has failed and
+// there is no other.
+const reaches = `(q.created_at > clock_timestamp() - interval '` + deliverWithin + `' AND NOT EXISTS (
+	SELECT 1
+	FROM card_deliveries d
+	WHERE d.request_id = q.id
+	  AND d.state = 'unreachable')
+	OR EXISTS (
 	SELECT 1
 	FROM card_deliveries d
 	WHERE d.request_id = q.id
@@ -61,9 +67,9 @@ func (w *UndeliveredWorker) Work(ctx context.Context, job *river.Job[Undelivered
 	return w.Service.MarkUndelivered(ctx, job.Args.RequestID)
 }
 
-// MarkUndelivered notes that an open question has reached nobody who may answer
-// when a minute has passed. It stays open. The
-// requester is told once. It may be called by anybody at any time.
+// MarkUndelivered notes that an open question has reached nobody who may answer:
+// when a minute has passed, or when the last way to somebody has failed. It stays
+// open. The requester is told once. It may be called by anybody at any time.
 func (s *Service) MarkUndelivered(ctx context.Context, id string) error {
 	return s.reach(ctx, id, s.markUndelivered)
 }
@@ -138,9 +144,7 @@ func (s *Service) told(ctx context.Context, tx pgx.Tx, event, move, id string) (
 		return nil, fmt.Errorf("%s: %w", event, err)
 	}
 	for i, r := range moved {
-		if _, err := session.Append(ctx, tx, r.AgentID, r.SessionID, event, map[string]any{
-			"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.ResourceKey,
-		}); err != nil {
+		if err := r.tellReach(ctx, tx, event); err != nil {
 			return nil, err
 		}
 		if r.DuplicateOf != nil {
@@ -157,6 +161,15 @@ func (s *Service) told(ctx context.Context, tx pgx.Tx, event, move, id string) (
 		}
 	}
 	return moved, nil
+}
+
+// tellReach tells the session of r that its question reaches nobody, or somebody
+// after all.
+func (r Request) tellReach(ctx context.Context, tx pgx.Tx, event string) error {
+	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, event, map[string]any{
+		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.ResourceKey,
+	})
+	return err
 }
 
 // repairReach covers jobs and looks that were lost.

@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -80,6 +81,42 @@ func TestWithoutAWayToAnybodyItIsMarkedToo(t *testing.T) {
 	}
 	if got, err := w.svc.Decide(ctx, approvals.Decision{AgentID: "main", RequestID: r.ID, Approve: true, Actor: operator}); err != nil || got.Status != approvals.Approved {
 		t.Errorf("an operator cannot answer: %v", err)
+	}
+}
+
+// Whoever joins a question that reaches nobody is told so as the first one was.
+func TestADuplicateOfAnUndeliveredQuestionIsToldSo(t *testing.T) {
+	w := newWorld(t)
+	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", w.olga, true, "test") }))
+	q := w.ask(w.call(`{}`, inSession("s1")))
+	w.minutePasses()
+	second := w.ask(w.call(`{}`, inSession("s2"))) // before the mark, and told with the first
+	if !w.mark(q) || w.get(second.ID).UndeliveredAt == nil {
+		t.Error("not marked")
+	}
+	if third := w.ask(w.call(`{}`, inSession("s3"))); third.UndeliveredAt == nil {
+		t.Error("who joins is not marked")
+	}
+	for session, want := range map[string]string{
+		"s1": "approval_requested 1, approval_undelivered 1", "s2": "approval_requested 2, approval_undelivered 2",
+		"s3": "approval_requested 3, approval_undelivered 3",
+	} {
+		if got := strings.Join(w.events(session), ", "); got != want {
+			t.Errorf("session %s was told %q, want %q", session, got, want)
+		}
+	}
+}
+
+func TestAHandOverToNobodyIsKnownAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.exec(`DELETE FROM user_identities`)
+	r := w.ask(w.call(`{}`, func(c *approvals.Call) { c.Realtime = time.Minute }))
+	w.minutePasses()
+	if w.mark(r) {
+		t.Fatal("undelivered while it is asked in its session")
+	}
+	if _, err := w.svc.EndRealtime(ctx, r.ID); err != nil || w.get(r.ID).UndeliveredAt == nil {
+		t.Errorf("not told (%v)", err)
 	}
 }
 

@@ -43,14 +43,14 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			return err
 		}
 		if !wanted {
-			return b.undelivered(ctx, d, stateSkipped, nil)
+			return b.lost(ctx, d, stateSkipped, nil)
 		}
 		ch, err := b.channel(ctx, d.Channel, r.AgentID)
 		if err != nil {
 			return err
 		}
 		if ch == nil {
-			return b.undelivered(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
+			return b.lost(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		card, hash := b.render(ch, d, r)
 		if card.Silent, err = b.silent(ctx, d, r); err != nil {
@@ -64,7 +64,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			// The card is out: a shutdown must not lose where.
 			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			if failed := errors.Join(b.undelivered(ctx, d, stateUnreachable, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
+			if failed := errors.Join(b.lost(ctx, d, stateUnreachable, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
 				return failed
 			}
 			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.touchHomes(ctx, tx, d.address()) })
@@ -181,6 +181,15 @@ func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why err
 		return fmt.Errorf("note undelivered card: %w", err)
 	}
 	return nil
+}
+
+// lost is undelivered for a card that is not tried again by itself. When it was
+// the last on its way, its question reaches nobody, which is known at once.
+func (b *Bot) lost(ctx context.Context, d delivery, state string, why error) error {
+	if err := b.undelivered(ctx, d, state, why); err != nil {
+		return err
+	}
+	return b.Approvals.MarkUndelivered(ctx, d.RequestID)
 }
 
 // deliverAgain queues the cards of open requests that did not reach an

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"holm/approvals"
@@ -25,7 +26,10 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 	defer g.holds.leave(c.caller.KeyPrefix)
 	waiter := g.Hub.Wait(approvals.Key(r.ID), approvals.Key(r.Question())) // the one that runs for a duplicate
 	defer waiter.Close()
-	defer c.wait(r)()
+	var told atomic.Pointer[approvals.Request]
+	asked := r
+	told.Store(&asked)
+	defer c.wait(told.Load)()
 
 	budget := time.NewTimer(time.Until(deadline))
 	defer budget.Stop()
@@ -37,6 +41,7 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 			return r, err
 		default:
 			r = now
+			told.Store(&now)
 		}
 		if r.Status != approvals.Pending && !r.Executing() {
 			return r, nil

@@ -33,9 +33,10 @@ type toolCall struct {
 	meta    json.RawMessage
 	// hold is how long the caller will wait for a person.
 	hold time.Duration
-	// wait is called when the call begins to wait, with the request; it keeps
-	// the connection alive until the function it gives is called.
-	wait func(r approvals.Request) (stop func())
+	// wait is called when the call begins to wait, with a look at the request as
+	// it is then; it keeps the connection alive until the function it gives is
+	// called.
+	wait func(now func() *approvals.Request) (stop func())
 	// elicit asks the caller in a dialog of their client; nil where it has none.
 	elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 	// gone is closed when the caller is not there any more.

@@ -53,7 +53,7 @@ func (g *Gateway) Enforce(ctx context.Context, e Enforcement) (Enforced, error) 
 	defer g.running.leave()
 	c := &toolCall{
 		id: uuid.Must(uuid.NewV7()).String(), outside: true, caller: e.Caller, session: e.Session, reprove: e.Reprove,
-		wait: func(approvals.Request) func() { return func() {} }, gone: ctx.Done(),
+		wait: func(func() *approvals.Request) func() { return func() {} }, gone: ctx.Done(),
 	}
 	deadline := time.Now().Add(e.Wait)
 	for {

@@ -72,3 +72,33 @@ func TestWaitingCallReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWaitingCallHearsThatNobodyIsReached says so in what it reports.
+func TestWaitingCallHearsThatNobodyIsReached(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	args := map[string]any{"n": 1}
+	call(t.Context(), r.client(map[string]string{"Holm-Hold": "0s"}), "record", args)
+	request := r.asked(approvals.Pending)
+	if _, err := r.pool.Exec(t.Context(), `UPDATE approval_requests SET created_at = created_at - interval '61 seconds'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.approvals.MarkUndelivered(t.Context(), request.ID); err != nil {
+		t.Fatal(err)
+	}
+	notes := make(chan *mcp.ProgressNotificationParams, 100)
+	session := r.watching(notes)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := session.CallTool(t.Context(), withToken("record", args, 7))
+		failed <- err
+	}()
+	if first := <-notes; !strings.Contains(first.Message, "undelivered: nobody who may answer") {
+		t.Errorf("the report says %q", first.Message)
+	}
+	r.decide(request, true, policy.Single, "")
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+}

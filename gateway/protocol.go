@@ -133,17 +133,24 @@ func (g *Gateway) toolCall(x *exchange, name string) *toolCall {
 			_, err := g.authenticate(x.request.WithContext(ctx))
 			return err
 		},
-		wait: func(r approvals.Request) func() {
+		wait: func(now func() *approvals.Request) func() {
 			began := time.Now()
-			return x.keepAlive(func() string {
-				return "waiting for approval of request " + strconv.Itoa(r.ShortID) + " since " + time.Since(began).Round(time.Second).String()
-			})
+			return x.keepAlive(func() string { return waiting(now(), time.Since(began)) })
 		},
 	}
 	if x.token() != nil {
 		c.progress = x.relayProgress
 	}
 	return c
+}
+
+// waiting is what a caller who waits is told meanwhile.
+func waiting(r *approvals.Request, since time.Duration) string {
+	text := "waiting for approval of request " + strconv.Itoa(r.ShortID) + " since " + since.Round(time.Second).String()
+	if r.Status == approvals.Pending && r.UndeliveredAt != nil {
+		text += "; undelivered: nobody who may answer could be reached so far"
+	}
+	return text
 }
 
 // holmSession is the session that events of this exchange belong to: the

@@ -64,7 +64,7 @@ func (g *Gateway) elicited(ctx context.Context, c *toolCall, r approvals.Request
 	defer g.holds.leave(c.caller.KeyPrefix)
 	waiter := g.Hub.Wait(approvals.Key(r.ID))
 	defer waiter.Close()
-	defer c.wait(r)()
+	defer c.wait(func() *approvals.Request { return &r })()
 	ctx, cancel := context.WithDeadline(ctx, r.CreatedAt.Add(g.Realtime))
 	answer := make(chan *approvals.Decision, 1)
 	go func() {
