@@ -38,6 +38,7 @@ const (
 	RejectWrongArguments Action = 17
 	RejectTooRisky       Action = 18
 	RejectAskMeFirst     Action = 19
+	RejectTryDifferently Action = 20 // invites another proposal
 )
 
 // readyReasons are passed on as if they had been typed.
@@ -46,6 +47,7 @@ var readyReasons = map[Action]string{
 	RejectWrongArguments: "The arguments are wrong.",
 	RejectTooRisky:       "Too risky.",
 	RejectAskMeFirst:     "Ask me first.",
+	RejectTryDifferently: "Try it differently.",
 }
 
 // Decides tells whether the action is an answer to the request.
@@ -99,7 +101,8 @@ func (b Button) Decision(actor Actor) Decision {
 func (a Action) decision(agentID, requestID string, actor Actor) Decision {
 	return Decision{
 		AgentID: agentID, RequestID: requestID, Approve: a.Approves(),
-		Resolution: a.Resolution(), Extent: a.Extent(), Reason: a.Reason(), Actor: actor,
+		Resolution: a.Resolution(), Extent: a.Extent(), Reason: a.Reason(),
+		TryDifferently: a == RejectTryDifferently, Actor: actor,
 	}
 }
 

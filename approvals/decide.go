@@ -60,7 +60,10 @@ type Decision struct {
 	Extent Extent
 	// Reason reaches the requester; at most 1000 characters.
 	Reason string
-	Actor  Actor
+	// TryDifferently makes a rejection invite another proposal; it is Invalid with
+	// an approval.
+	TryDifferently bool
+	Actor          Actor
 
 	// held makes the decision depend on the actor's hold for this action.
 	held Action
@@ -152,6 +155,9 @@ func (d Decision) check() error {
 	if d.Extent != WholeTool && d.Extent != TheseArguments {
 		return fault.Invalidf("extent %q: want tool or arguments", d.Extent)
 	}
+	if d.Approve && d.TryDifferently {
+		return fault.Invalidf("only a rejection asks to try it differently")
+	}
 	if len([]rune(d.Reason)) > maxReason {
 		return fault.Invalidf("the reason is longer than %d characters", maxReason)
 	}
@@ -175,6 +181,7 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision, v 
 		        resolved_name = CASE WHEN $2 <> 'pending' THEN $6 END,
 		        resolved_via = CASE WHEN $2 <> 'pending' THEN $7 END,
 		        reason = CASE WHEN $2 <> 'pending' THEN NULLIF($8, '') END,
+		        try_differently = $13,
 		        resolved_at = CASE WHEN $2 <> 'pending' THEN clock_timestamp() END,
 		        hold = NULL,
 		        version = r.version + 1
@@ -193,7 +200,7 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision, v 
 		SELECT `+columns+`
 		FROM r`,
 		id, string(v.status), v.resolution, v.extent, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason,
-		d.Resolution, ownExtent, d.Approve, int(d.held)))
+		d.Resolution, ownExtent, d.Approve, int(d.held), d.TryDifferently))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("decide: %w", err)
 	}
@@ -250,8 +257,8 @@ func (s *Service) resolved(ctx context.Context, tx pgx.Tx, r Request, actor stri
 func (s *Service) ended(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
 	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
 		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, Mode: r.Mode,
-		DuplicateOf: r.DuplicateOf,
+		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, TryDifferently: r.TryDifferently,
+		Mode: r.Mode, DuplicateOf: r.DuplicateOf,
 	})
 	if err != nil {
 		return err
@@ -260,16 +267,17 @@ func (s *Service) ended(ctx context.Context, tx pgx.Tx, r Request, actor string)
 }
 
 type resolvedEvent struct {
-	RequestID    string             `json:"requestId"`
-	ShortID      int                `json:"shortId"`
-	ResourceType string             `json:"resourceType"`
-	ResourceKey  string             `json:"resourceKey"`
-	Decision     Status             `json:"decision"`
-	Resolution   *policy.Resolution `json:"resolution,omitempty"`
-	ReviewerID   *string            `json:"reviewerId,omitempty"`
-	Reason       *string            `json:"reason,omitempty"`
-	Mode         string             `json:"mode"`
-	DuplicateOf  *string            `json:"duplicateOf,omitempty"`
+	RequestID      string             `json:"requestId"`
+	ShortID        int                `json:"shortId"`
+	ResourceType   string             `json:"resourceType"`
+	ResourceKey    string             `json:"resourceKey"`
+	Decision       Status             `json:"decision"`
+	Resolution     *policy.Resolution `json:"resolution,omitempty"`
+	ReviewerID     *string            `json:"reviewerId,omitempty"`
+	Reason         *string            `json:"reason,omitempty"`
+	TryDifferently bool               `json:"tryDifferently,omitempty"`
+	Mode           string             `json:"mode"`
+	DuplicateOf    *string            `json:"duplicateOf,omitempty"`
 }
 
 // grant leaves what the waiting call, and for Once the calls after it, use.

@@ -136,6 +136,40 @@ func TestADecisionIsToldToAllConcerned(t *testing.T) {
 	}
 }
 
+// A rejection may invite another proposal: all who asked learn that, and the same
+// call still gets the same answer.
+func TestARejectionThatAsksToTryDifferently(t *testing.T) {
+	w := newWorld(t)
+	q, second, _ := w.thrice()
+	d := w.answer(q, true, policy.Single)
+	d.TryDifferently = true
+	_, err := w.svc.Decide(ctx, d)
+	refused(t, err, fault.Invalid, "invalid")
+	d = w.answer(q, false, "")
+	d.TryDifferently, d.Reason = true, "a branch, not main"
+	got, err := w.svc.Decide(ctx, d)
+	w.ok(err)
+	if !got.TryDifferently || !w.get(second.ID).TryDifferently {
+		t.Errorf("the rejection lost what it invites to: %+v", got)
+	}
+	if again := w.ask(w.call(`{}`)); again.ID != q.ID {
+		t.Errorf("the same call again is request %d", again.ShortID)
+	}
+	for what, sql := range map[string]string{
+		"events":  `SELECT count(*) FROM session_events WHERE type = 'approval_resolved' AND payload ->> 'tryDifferently' = 'true'`,
+		"records": `SELECT count(*) FROM audit_queue WHERE kind = 'approval_rejected' AND data ->> 'tryDifferently' = 'true'`,
+	} {
+		if n := w.count(sql); n != 3 {
+			t.Errorf("%d %s tell of it, want 3", n, what)
+		}
+	}
+	wires, err := approvals.OnWire(ctx, w.pool, w.get(q.ID))
+	w.ok(err)
+	if !wires[0].TryDifferently {
+		t.Error("the wire does not tell of it")
+	}
+}
+
 func TestADecisionLeavesNothingWhenItsJobsFail(t *testing.T) {
 	w := newWorld(t)
 	r := w.ask(w.call(`{}`))

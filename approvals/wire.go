@@ -34,11 +34,13 @@ type Wire struct {
 	ResolvedName  *string            `json:"resolvedName,omitempty"`
 	ResolvedVia   *string            `json:"resolvedVia,omitempty"`
 	Reason        *string            `json:"reason,omitempty"`
-	CreatedAt     time.Time          `json:"createdAt"`
-	ExpiresAt     time.Time          `json:"expiresAt"`
-	ResolvedAt    *time.Time         `json:"resolvedAt,omitempty"`
-	TTLMinutes    int                `json:"ttlMinutes"`
-	Outcome       *Outcome           `json:"outcome,omitempty"`
+	// TryDifferently is a rejection that invites another proposal.
+	TryDifferently bool       `json:"tryDifferently,omitempty"`
+	CreatedAt      time.Time  `json:"createdAt"`
+	ExpiresAt      time.Time  `json:"expiresAt"`
+	ResolvedAt     *time.Time `json:"resolvedAt,omitempty"`
+	TTLMinutes     int        `json:"ttlMinutes"`
+	Outcome        *Outcome   `json:"outcome,omitempty"`
 	// DuplicateOf is the question whose card, answer and execution it shares.
 	DuplicateOf *string `json:"duplicateOf,omitempty"`
 	// DuplicateOfNumber is that question's shortId.
@@ -170,7 +172,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
-		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason,
+		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
 		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, DuplicateOf: r.DuplicateOf, Asked: r.Asked, UndeliveredAt: r.UndeliveredAt, Deliveries: deliveries, AwaitingReason: awaiting,
 		Quorum: r.Settings.Needed(), Votes: append([]Vote{}, r.Votes...),

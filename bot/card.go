@@ -23,6 +23,7 @@ const (
 	LabelWrongArguments  = "Wrong arguments"
 	LabelTooRisky        = "Too risky"
 	LabelAskMeFirst      = "Ask me first"
+	LabelTryDifferently  = "Try differently"
 	LabelOther           = "Other…"
 	LabelBack            = "Back"
 	LabelDetails         = "Details"

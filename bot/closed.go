@@ -36,7 +36,11 @@ func ending(r approvals.Request) string {
 	case approvals.Approved:
 		return fmt.Sprintf("%s by %s at %s", allowed(r), decider(r), at)
 	case approvals.Rejected:
-		return fmt.Sprintf("rejected by %s at %s", decider(r), at)
+		text := fmt.Sprintf("rejected by %s at %s", decider(r), at)
+		if r.TryDifferently {
+			text += ", to be tried differently"
+		}
+		return text
 	case approvals.Cancelled:
 		return fmt.Sprintf("cancelled by %s at %s; nothing ran", decider(r), at)
 	}

@@ -95,6 +95,8 @@ func TestOwnersDecideInWords(t *testing.T) {
 		"approve 1 always":            {approvals.Approved, policy.Persistent, approvals.WholeTool, "any arguments"},
 		"approve 1 always these":      {approvals.Approved, policy.Persistent, approvals.TheseArguments, "these arguments"},
 		"reject 1 wrong repo":         {approvals.Rejected, "", "", "Rejected"},
+
+		"reject 1 differently wrong repo": {approvals.Rejected, "", "", "Rejected"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			w := newWorld(t)
@@ -108,6 +110,9 @@ func TestOwnersDecideInWords(t *testing.T) {
 			}
 			if strings.HasPrefix(line, "reject") && value(now.Reason) != "wrong repo" {
 				t.Errorf("reason is %q", value(now.Reason))
+			}
+			if now.TryDifferently != strings.Contains(line, "differently") {
+				t.Errorf("invites another proposal: %v", now.TryDifferently)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func table() []*command {
 
 		{name: "pending", who: reviewers, usage: "[@AGENT]", help: "what waits for a decision", do: (*Bot).pending},
 		{name: "approve", who: reviewers, usage: "N [single|hour|always|always these] [REASON]", help: "allow one call (single, the default), the same call for a time (hour), this tool for good (always), or with these arguments (always these)", do: (*Bot).approve},
-		{name: "reject", who: reviewers, usage: "N [REASON]", help: "refuse; the reason is passed on", do: (*Bot).reject},
+		{name: "reject", who: reviewers, usage: "N [differently] [REASON]", help: "refuse, or ask to try it differently; the reason is passed on", do: (*Bot).reject},
 		{name: "grants", who: owners, usage: "[@AGENT]", help: "what approvals still let through", do: (*Bot).grants},
 		{name: "revoke", who: owners, usage: "N", help: "take back what request N left", do: (*Bot).revoke},
 

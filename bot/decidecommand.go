@@ -50,7 +50,11 @@ func readHow(d *approvals.Decision, words []string) ([]string, error) {
 func (b *Bot) reject(ctx context.Context, l line) (string, error) {
 	var d approvals.Decision
 	if len(l.words) > 1 {
-		d.Reason = strings.Join(l.words[1:], " ")
+		words := l.words[1:]
+		if d.TryDifferently = strings.EqualFold(words[0], "differently"); d.TryDifferently {
+			words = words[1:]
+		}
+		d.Reason = strings.Join(words, " ")
 	}
 	return b.decideNamed(ctx, l, d)
 }

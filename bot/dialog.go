@@ -30,7 +30,8 @@ func dialog(h *approvals.Hold, s Surface, details bool) [][]Button {
 			s.button(ready, approvals.RejectNotNow, LabelNotNow, Plain),
 			s.button(ready, approvals.RejectWrongArguments, LabelWrongArguments, Plain),
 			s.button(ready, approvals.RejectTooRisky, LabelTooRisky, Plain),
-			s.button(ready, approvals.RejectAskMeFirst, LabelAskMeFirst, Plain)),
+			s.button(ready, approvals.RejectAskMeFirst, LabelAskMeFirst, Plain),
+			s.button(ready, approvals.RejectTryDifferently, LabelTryDifferently, Plain)),
 		slices.Concat(
 			s.button(mine, approvals.WriteReason, LabelOther, Plain),
 			s.button(mine, approvals.Back, LabelBack, Plain)),

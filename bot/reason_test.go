@@ -65,7 +65,7 @@ func wantRejected(t *testing.T, r approvals.Request, who, reason string) {
 func TestReadyReason(t *testing.T) {
 	for label, reason := range map[string]string{
 		bot.LabelNotNow: "Not now.", bot.LabelWrongArguments: "The arguments are wrong.",
-		bot.LabelTooRisky: "Too risky.", bot.LabelAskMeFirst: "Ask me first.",
+		bot.LabelTooRisky: "Too risky.", bot.LabelAskMeFirst: "Ask me first.", bot.LabelTryDifferently: "Try it differently.",
 	} {
 		t.Run(label, func(t *testing.T) {
 			w := newWorld(t)
@@ -74,6 +74,9 @@ func TestReadyReason(t *testing.T) {
 			w.startReason("ann", r)
 			contains(t, w.tap("ann", w.labelled("ann", r, label)), "Rejected: request #1")
 			wantRejected(t, w.now(r), "Ann", reason)
+			if invites := w.now(r).TryDifferently; invites != (label == bot.LabelTryDifferently) {
+				t.Errorf("invites another proposal: %v", invites)
+			}
 		})
 	}
 }

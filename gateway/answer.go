@@ -144,11 +144,7 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 	switch {
 	case r.Status == approvals.Rejected:
 		kind = "APPROVAL_REJECTED"
-		text = fmt.Sprintf("Rejected: %s rejected request %d for %s.", deref(r.ResolvedName, "an owner"), r.ShortID, r.ResourceKey)
-		if r.Reason != nil {
-			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
-		}
-		text += " Calling again makes no sense. " + noWorkaround
+		text = rejectedText(r)
 	case r.Status == approvals.Expired:
 		kind = "APPROVAL_EXPIRED"
 		text = fmt.Sprintf("Expired: nobody answered request %d for %s by %s, and nothing was executed. "+
@@ -159,18 +155,39 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 		if r.Reason != nil {
 			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
 		}
-		text += " A withdrawn question is not consent. Ask again only if the call is wanted after all. " + noWorkaround
+		text += " Silence is not consent, and a withdrawn question is none. Ask again only if the call is wanted after all. " + noWorkaround
 	default:
 		kind = "OUTCOME_UNKNOWN"
 		text = fmt.Sprintf("Request %d for %s was approved and sent, but its outcome was lost. "+
-			"It may or may not have been executed, and it is not sent again by itself; check before asking again.", r.ShortID, r.ResourceKey)
+			"It may or may not have been executed, and it is not sent again by itself; check before asking again. "+
+			"Silence is not consent to send it twice. %s", r.ShortID, r.ResourceKey, noWorkaround)
 	}
 	structured := map[string]any{"error_type": kind, "code": codeApproval,
 		"request_id": r.ID, "short_id": r.ShortID, "status": r.Status, "retryable": false}
 	if r.Reason != nil {
 		structured["reason"] = *r.Reason
 	}
+	if r.TryDifferently {
+		structured["try_differently"] = true
+	}
 	return errorResult(e, text, structured)
+}
+
+// rejectedText tells a rejection for good from one that invites another proposal.
+func rejectedText(r approvals.Request) string {
+	text := fmt.Sprintf("Rejected: %s rejected request %d for %s.", deref(r.ResolvedName, "an owner"), r.ShortID, r.ResourceKey)
+	if r.TryDifferently {
+		text += " A retry with the same arguments makes no sense; the reviewer asks to try it differently"
+		if r.Reason != nil {
+			text += fmt.Sprintf(": %q", *r.Reason)
+		}
+		return text + ". A changed call is a new question, and silence is not consent. " +
+			"Unless you have changed it as asked, do not try again. " + noWorkaround
+	}
+	if r.Reason != nil {
+		text += fmt.Sprintf(" Reason: %q.", *r.Reason)
+	}
+	return text + " Do not try again: silence is not consent, and calling again makes no sense. " + noWorkaround
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

@@ -173,6 +173,37 @@ func TestAnOwnerReviewsByTool(t *testing.T) {
 	}
 }
 
+// TestAReviewThatIsOneOfTwo: what an owner's tool says of a vote, and of a rejection
+// that invites another proposal.
+func TestAReviewThatIsOneOfTwo(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{Approval: &policy.ApprovalSettings{Quorum: 2}})
+	_, olgaKey := r.member("olga", policy.Owner)
+	_, ottoKey := r.member("otto", policy.Owner)
+	agent, olga, otto := r.client(map[string]string{"Holm-Hold": "0s"}), r.client(bearer(olgaKey)), r.client(bearer(ottoKey))
+	call(t.Context(), agent, "record", map[string]any{"n": 1})
+	review := map[string]any{"request": 1, "decision": "approved", "resolution": "single"}
+	if got := tell(t, olga, "approval_review", review); got.Status != approvals.Pending || !strings.Contains(got.Next, "Your approval counts: it has 1 of 2 approvals") {
+		t.Errorf("the first: %+v", got)
+	}
+	if got := tell(t, olga, "approval_review", review); !strings.Contains(got.failed, "already_voted") {
+		t.Errorf("the first again: %+v", got)
+	}
+	if got := tell(t, otto, "approval_review", review); got.Status != approvals.Approved {
+		t.Errorf("the second: %+v", got)
+	}
+
+	call(t.Context(), agent, "record", map[string]any{"n": 2})
+	odd := map[string]any{"request": 2, "decision": "approved", "tryDifferently": true}
+	if got := tell(t, olga, "approval_review", odd); !strings.Contains(got.failed, "only a rejection") {
+		t.Errorf("an approval to be tried differently: %+v", got)
+	}
+	odd["decision"] = "rejected"
+	if got := tell(t, olga, "approval_review", odd); got.Status != approvals.Rejected || !strings.Contains(got.Next, "try it differently") {
+		t.Errorf("rejected: %+v", got)
+	}
+}
+
 // TestAWideRowGivesNoReview: a row that opens every tool to the agent's own key
 // makes nobody a reviewer.
 func TestAWideRowGivesNoReview(t *testing.T) {

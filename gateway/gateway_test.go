@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
 	"holm/internal/identity"
@@ -161,6 +162,7 @@ func TestWindowAsksNoFurtherQuestion(t *testing.T) {
 func TestEveryEndHasItsOwnWords(t *testing.T) {
 	r := newRig(t)
 	r.rule("record", policy.RequireApproval, policy.Scope{})
+	r.rule("crash", policy.RequireApproval, policy.Scope{})
 	session := r.client(map[string]string{"Holm-Hold": "30s"})
 
 	done := later(t.Context(), session, "record", map[string]any{"n": 1})
@@ -195,8 +197,81 @@ func TestEveryEndHasItsOwnWords(t *testing.T) {
 	if cancelled.Kind != "APPROVAL_CANCELLED" || !strings.Contains(cancelled.Text, "withdrawn by the operator") || !strings.Contains(cancelled.Text, "not needed") {
 		t.Errorf("cancelled: %+v", cancelled)
 	}
+	done = later(t.Context(), session, "record", map[string]any{"n": 4})
+	_, err = r.approvals.Decide(t.Context(), approvals.Decision{AgentID: agentName, RequestID: r.asked(approvals.Pending).ID,
+		TryDifferently: true, Reason: "a branch, not main", Actor: approvals.Actor{Admin: true, Name: "the operator", Via: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	differently := <-done
+	if differently.Kind != "APPROVAL_REJECTED" || !strings.Contains(differently.Text, `the reviewer asks to try it differently: "a branch, not main"`) {
+		t.Errorf("to be tried differently: %+v", differently)
+	}
 	if ran := r.ran(); ran != nil {
 		t.Errorf("the upstream saw %v", ran)
+	}
+
+	patient := r.client(map[string]string{"Holm-Hold": "0s"})
+	call(t.Context(), patient, "crash", nil)
+	r.decide(r.asked(approvals.Pending), true, policy.Single, "")
+	call(t.Context(), patient, "crash", nil)
+	unknown := call(t.Context(), patient, "crash", nil) // as whoever comes back is told
+	var undelivered, capped reply
+	for n := range approvals.DefaultMaxOpenPerSession {
+		undelivered = call(t.Context(), patient, "record", map[string]any{"more": n})
+	}
+	capped = call(t.Context(), patient, "record", map[string]any{"more": "too many"})
+	seen := map[string]bool{}
+	for kind, text := range map[string]string{
+		"rejected": rejected.Text, "to be tried differently": differently.Text, "expired": expired.Text, "cancelled": cancelled.Text,
+		"unknown": unknown.Text, "undelivered": undelivered.Text, "capped": capped.Text,
+	} {
+		first, _, _ := strings.Cut(text, " ")
+		text = strings.ToLower(text)
+		if !strings.Contains(text, "silence is not consent") || !strings.Contains(text, "do not try to reach the same effect in another way") {
+			t.Errorf("%s says %q", kind, text)
+		}
+		if kind != "to be tried differently" && seen[first] {
+			t.Errorf("%s begins as another end does: %q", kind, first)
+		}
+		seen[first] = kind != "to be tried differently" || seen[first]
+	}
+}
+
+// TestTheSameAnswerForFiveMinutes: what was rejected is not asked again at once,
+// and may be asked again later.
+func TestTheSameAnswerForFiveMinutes(t *testing.T) {
+	r := newRig(t)
+	r.member("olga", policy.Owner) // whom cards go to
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	args := map[string]any{"n": 1}
+	call(t.Context(), session, "record", args)
+	request := r.asked(approvals.Pending)
+	r.decide(request, false, "", "not today")
+	requests := func() (asked, cards int) {
+		err := r.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM approval_requests), (SELECT count(*) FROM card_deliveries)`).Scan(&asked, &cards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asked, cards
+	}
+	for _, from := range []*mcp.ClientSession{session, session, r.client(map[string]string{"Holm-Hold": "0s"})} {
+		if got := call(t.Context(), from, "record", args); got.Kind != "APPROVAL_REJECTED" || !strings.Contains(got.Text, "not today") {
+			t.Errorf("asked again at once: %+v", got)
+		}
+	}
+	if asked, cards := requests(); asked != 1 || cards != 1 {
+		t.Errorf("%d requests and %d cards, want one of each", asked, cards)
+	}
+	if _, err := r.pool.Exec(t.Context(), `UPDATE approval_requests SET resolved_at = resolved_at - interval '5 minutes' WHERE id = $1`, request.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(t.Context(), session, "record", args); got.Kind != "APPROVAL_REQUIRED" {
+		t.Errorf("asked again later: %+v", got)
+	}
+	if asked, cards := requests(); asked != 2 || cards != 2 {
+		t.Errorf("%d requests and %d cards, want two of each", asked, cards)
 	}
 }
 

@@ -152,7 +152,11 @@ func cardLine(d approvals.Delivery) string {
 func requestName(text string) string { return strings.TrimPrefix(text, "#") }
 
 func printRequest(w io.Writer, r approvals.Wire) {
-	fmt.Fprintf(w, "Request %d: %s\n", r.ShortID, r.Status)
+	status := string(r.Status)
+	if r.Status == approvals.Rejected {
+		status = rejection(r)
+	}
+	fmt.Fprintf(w, "Request %d: %s\n", r.ShortID, status)
 	line := func(label, text string) { fmt.Fprintf(w, "  %-10s %s\n", label, oneLine(text)) }
 	line("tool", r.ResourceKey)
 	line("requester", r.RequesterName)

@@ -69,12 +69,14 @@ func (c *cli) newRejectCommand(agent *string) *cobra.Command {
 	review := httpapi.Review{Decision: "rejected"}
 	cmd := &cobra.Command{
 		Use: "reject NUMBER", Short: "Reject a request", Args: exactly("NUMBER"),
-		Example: "  holm approvals reject 12 --reason \"not on a Friday\"",
+		Example: "  holm approvals reject 12 --reason \"not on a Friday\"\n" +
+			"  holm approvals reject 12 --try-differently --reason \"a branch, not main\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.review(cmd, *agent, args[0], review)
 		},
 	}
 	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester and the agent; some rules want one")
+	cmd.Flags().BoolVar(&review.TryDifferently, "try-differently", false, "ask the agent for another proposal")
 	return cmd
 }
 
@@ -116,11 +118,19 @@ func (c *cli) review(cmd *cobra.Command, agent, request string, review httpapi.R
 			return
 		}
 		if r.Status == approvals.Rejected {
-			fmt.Fprintf(w, "Request %d is rejected: %s\n", r.ShortID, oneLine(r.ResourceKey))
+			fmt.Fprintf(w, "Request %d is %s: %s\n", r.ShortID, rejection(r), oneLine(r.ResourceKey))
 			return
 		}
 		fmt.Fprintf(w, "Request %d is approved: %s, %s\n", r.ShortID, oneLine(r.ResourceKey), resolutionText(r))
 	})
+}
+
+// rejection says how a request was rejected.
+func rejection(r approvals.Wire) string {
+	if r.TryDifferently {
+		return "rejected, to be tried differently"
+	}
+	return "rejected"
 }
 
 // tally says how many approvals a request has of those it needs.

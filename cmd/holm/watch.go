@@ -24,8 +24,8 @@ func (c *cli) newWatchCommand(agent *string) *cobra.Command {
 		Use: "watch [AGENT]", Short: "Show what waits for an answer and what is decided, as it happens", Args: atMost("AGENT"),
 		Long: "Show the open requests of an agent, and what is asked, decided and executed from now on, until Ctrl-C. A lost\n" +
 			"connection is taken up again. With --answer each request is answered here: a approves this call, o for the\n" +
-			"rule's time, p for good with any arguments, e for good with these arguments, r rejects (r REASON), s skips;\n" +
-			"then Enter. --json prints one event a line.",
+			"rule's time, p for good with any arguments, e for good with these arguments, r rejects (r REASON), d asks to try\n" +
+			"it differently (d REASON), s skips; then Enter. --json prints one event a line.",
 		Example: "  holm approvals watch claude\n  holm approvals watch claude --answer",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if answer && c.json {
@@ -175,6 +175,9 @@ func (w *watch) how(ctx context.Context, id string) string {
 	}
 	if r.ResolvedName != nil {
 		text += " by " + *r.ResolvedName
+	}
+	if r.TryDifferently {
+		text += ", to be tried differently"
 	}
 	if r.Reason != nil {
 		text += ": " + *r.Reason

@@ -60,7 +60,7 @@ func keys(p approvals.PendingEvent) string {
 	if offers(p, policy.Persistent) {
 		all = append(all, "[p] always", "[e] always with these arguments")
 	}
-	return strings.Join(append(all, "[r] reject", "[s] skip"), "  ")
+	return strings.Join(append(all, "[r] reject", "[d] try differently", "[s] skip"), "  ")
 }
 
 // typed takes a line as the answer to the question on the screen.
@@ -91,18 +91,22 @@ func (w *watch) typed(ctx context.Context, line string) error {
 		return nil
 	}
 	review.Reason = strings.TrimSpace(reason)
-	_, err := w.holm.Review(ctx, w.agent, p.RequestID, review)
+	r, err := w.holm.Review(ctx, w.agent, p.RequestID, review)
 	var problem *client.Problem
 	var lost *client.UnreachableError
 	if errors.As(err, &problem) || errors.As(err, &lost) {
 		fmt.Fprintf(w.errOut, "holm: %s\n", oneLine(err.Error()))
 		return nil
 	}
-	if err == nil { // the event of its end says the rest
-		w.close(p.RequestID)
-		w.overtaken = false
+	if err != nil {
+		return err
 	}
-	return err
+	if r.Status == approvals.Pending { // others must approve it, too
+		fmt.Fprintf(w.out, "Your approval of request #%d counts: %s.\n", r.ShortID, tally(r))
+	}
+	w.close(p.RequestID) // the event of its end says the rest
+	w.overtaken = false
+	return nil
 }
 
 // answers are the decisions by key.
@@ -112,4 +116,5 @@ var answers = map[string]httpapi.Review{
 	"p": {Decision: "approved", Resolution: string(policy.Persistent)},
 	"e": {Decision: "approved", Resolution: string(policy.Persistent), Extent: string(approvals.TheseArguments)},
 	"r": {Decision: "rejected"},
+	"d": {Decision: "rejected", TryDifferently: true},
 }

@@ -51,26 +51,28 @@ func approvalTools(c Config) []gateway.Builtin {
 			"nobody answers with this tool.",
 		Schema: schema(`{`+request+`,"decision":{"type":"string","enum":["approved","rejected"]},
 			"resolution":{"type":"string","enum":["single","once","persistent"],"default":"once","description":"this call, for some time, for good"},
-			"extent":{"type":"string","enum":["tool","arguments"],"default":"tool","description":"of persistent: any arguments, or these alone"},`+reason+`}`, "request", "decision"),
+			"extent":{"type":"string","enum":["tool","arguments"],"default":"tool","description":"of persistent: any arguments, or these alone"},
+			"tryDifferently":{"type":"boolean","description":"of rejected: ask for another proposal"},`+reason+`}`, "request", "decision"),
 		Annotations: change, Run: c.approvalReview,
 	}}
 }
 
 // approval is a request as these tools show it.
 type approval struct {
-	RequestID     string              `json:"requestId"`
-	ShortID       int                 `json:"shortId"`
-	RequesterID   string              `json:"requesterId"`
-	RequesterName string              `json:"requesterName"`
-	ResourceType  string              `json:"resourceType"`
-	ResourceKey   string              `json:"resourceKey"`
-	Args          json.RawMessage     `json:"args"`
-	Rule          string              `json:"rule"`
-	Resolutions   []policy.Resolution `json:"resolutions"`
-	Status        approvals.Status    `json:"status"`
-	Resolution    *policy.Resolution  `json:"resolution,omitempty"`
-	ResolvedName  *string             `json:"resolvedName,omitempty"`
-	Reason        *string             `json:"reason,omitempty"`
+	RequestID      string              `json:"requestId"`
+	ShortID        int                 `json:"shortId"`
+	RequesterID    string              `json:"requesterId"`
+	RequesterName  string              `json:"requesterName"`
+	ResourceType   string              `json:"resourceType"`
+	ResourceKey    string              `json:"resourceKey"`
+	Args           json.RawMessage     `json:"args"`
+	Rule           string              `json:"rule"`
+	Resolutions    []policy.Resolution `json:"resolutions"`
+	Status         approvals.Status    `json:"status"`
+	Resolution     *policy.Resolution  `json:"resolution,omitempty"`
+	ResolvedName   *string             `json:"resolvedName,omitempty"`
+	Reason         *string             `json:"reason,omitempty"`
+	TryDifferently bool                `json:"tryDifferently,omitempty"`
 	// Executing is true while the approved call runs.
 	Executing  bool               `json:"executing"`
 	Outcome    *approvals.Outcome `json:"outcome,omitempty"`
@@ -85,7 +87,7 @@ func shown(r approvals.Request) approval {
 	return approval{
 		RequestID: r.ID, ShortID: r.ShortID, RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey, Args: r.Args, Rule: r.RuleText, Resolutions: r.Settings.Resolutions,
-		Status: r.Status, Resolution: r.Resolution, ResolvedName: r.ResolvedName, Reason: r.Reason,
+		Status: r.Status, Resolution: r.Resolution, ResolvedName: r.ResolvedName, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		Executing: r.Executing(), Outcome: r.Outcome,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt, Next: next(r),
 	}
@@ -96,6 +98,8 @@ func next(r approvals.Request) string {
 	switch {
 	case r.Status == approvals.Pending:
 		return "It waits for an owner's decision; silence is not consent. Wait with approval_wait. " + noWorkaround
+	case r.TryDifferently:
+		return "It is rejected and nothing was executed; the reviewer asks to try it differently. A changed call is a new question. " + noWorkaround
 	case r.Status != approvals.Approved:
 		return fmt.Sprintf("It is %s and nothing was executed. %s", r.Status, noWorkaround)
 	case r.Executing() && r.Outside():
@@ -251,11 +255,12 @@ func (c Config) approvalList(ctx context.Context, call gateway.BuiltinCall) (any
 
 func (c Config) approvalReview(ctx context.Context, call gateway.BuiltinCall) (any, error) {
 	var in struct {
-		Request    json.RawMessage   `json:"request"`
-		Decision   string            `json:"decision"`
-		Resolution policy.Resolution `json:"resolution"`
-		Extent     approvals.Extent  `json:"extent"`
-		Reason     string            `json:"reason"`
+		Request        json.RawMessage   `json:"request"`
+		Decision       string            `json:"decision"`
+		Resolution     policy.Resolution `json:"resolution"`
+		Extent         approvals.Extent  `json:"extent"`
+		Reason         string            `json:"reason"`
+		TryDifferently bool              `json:"tryDifferently"`
 	}
 	if err := read(call, &in); err != nil {
 		return nil, err
@@ -281,9 +286,14 @@ func (c Config) approvalReview(ctx context.Context, call gateway.BuiltinCall) (a
 	}
 	r, err = c.Approvals.Decide(ctx, approvals.Decision{
 		AgentID: call.AgentID, RequestID: r.ID, Approve: in.Decision == "approved",
-		Resolution: in.Resolution, Extent: in.Extent, Reason: in.Reason, Actor: actor,
+		Resolution: in.Resolution, Extent: in.Extent, Reason: in.Reason,
+		TryDifferently: in.TryDifferently, Actor: actor,
 	})
-	return shown(r), err
+	out := shown(r)
+	if err == nil && r.Status == approvals.Pending {
+		out.Next = fmt.Sprintf("Your approval counts: it has %s. It waits for further people, and nothing runs before.", r.Tally())
+	}
+	return out, err
 }
 
 // notOwn refuses the caller's own request. An owner may confirm their own call,

@@ -130,6 +130,19 @@ func TestWatchAnswersInTheTerminal(t *testing.T) {
 	w.sees("left to others")
 	p.holm("approvals", "reject", "4")
 	w.sees("#4", "rejected")
+
+	// Where more people are needed, an answer is one of theirs.
+	p.holm("policy", "set", "main", "tool", "mcp__fix__record", "require_approval", "--scope", `{"approval":{"quorum":2}}`)
+	fifth := later(t.Context(), session, map[string]any{"n": 5})
+	w.sees("Request #5")
+	w.sees("[d] try differently")
+	w.types("a")
+	w.sees("Your approval of request #5 counts: 1 of 2 approvals.")
+	p.holm("approvals", "reject", "5", "--try-differently", "--reason", "a branch, not main")
+	w.sees("#5", "rejected", "to be tried differently: a branch, not main")
+	if got := p.within(fifth); got.Kind != "APPROVAL_REJECTED" || !strings.Contains(got.Text, "try it differently") {
+		t.Errorf("to be tried differently: %+v", got)
+	}
 	w.interrupt()
 	if len(seen()) != 1 {
 		t.Errorf("ran %v", seen())

@@ -31,7 +31,9 @@ type Review struct {
 	Resolution string `json:"resolution,omitempty" enum:"single,once,persistent" doc:"Of an approval; default once."`
 	Extent     string `json:"extent,omitempty" enum:"tool,arguments" doc:"Of a persistent approval; default tool."`
 	Reason     string `json:"reason,omitempty" maxLength:"1000" doc:"Reaches the requester."`
-	Button     string `json:"button,omitempty" maxLength:"64" doc:"The token of the pressed button; for channel tokens."`
+	// TryDifferently goes with a rejection.
+	TryDifferently bool   `json:"tryDifferently,omitempty" doc:"Of a rejection: it invites another proposal."`
+	Button         string `json:"button,omitempty" maxLength:"64" doc:"The token of the pressed button; for channel tokens."`
 }
 
 type reviewInput struct {
@@ -96,6 +98,9 @@ func (b Review) check() error {
 	if b.Decision == "rejected" && b.Resolution != "" {
 		return fault.Invalidf("a rejection has no resolution")
 	}
+	if b.Decision == "approved" && b.TryDifferently {
+		return fault.Invalidf("only a rejection asks to try it differently")
+	}
 	if b.Extent != "" && b.Resolution != string(policy.Persistent) {
 		return fault.Invalidf("extent belongs to the resolution persistent")
 	}
@@ -109,7 +114,8 @@ func (s *server) decision(ctx context.Context, agentID, requestID string, body R
 		return approvals.Decision{
 			AgentID: agentID, RequestID: requestID, Approve: body.Decision == "approved",
 			Resolution: policy.Resolution(body.Resolution), Extent: approvals.Extent(body.Extent), Reason: body.Reason,
-			Actor: approvals.Actor{Admin: true, Name: "the operator", Via: surface(agent)},
+			TryDifferently: body.TryDifferently,
+			Actor:          approvals.Actor{Admin: true, Name: "the operator", Via: surface(agent)},
 		}, nil
 	}
 	button, err := s.pressed(ctx, agentID, requestID, body)
@@ -118,6 +124,7 @@ func (s *server) decision(ctx context.Context, agentID, requestID string, body R
 	}
 	d := button.Decision(approvals.Actor{UserID: c.requester, Name: c.name, Via: c.channel})
 	d.Reason = body.Reason
+	d.TryDifferently = d.TryDifferently || body.TryDifferently
 	return d, nil
 }
 

@@ -25,12 +25,14 @@ func TestOperatorDecides(t *testing.T) {
 		{`{"decision":"approved","resolution":"single"}`, "approved", "single", ""},
 		{`{"decision":"approved","resolution":"persistent","extent":"arguments"}`, "approved", "persistent", ""},
 		{`{"decision":"rejected","reason":"not on a Friday"}`, "rejected", "", "not on a Friday"},
+		{`{"decision":"rejected","tryDifferently":true}`, "rejected", "", ""},
 	} {
 		r := w.ask("main", "agent:main", fmt.Sprintf(`{"case":%q}`, c.body))
 		var got approvals.Wire
 		w.admin("POST", reviewPath(r), c.body).is(200).into(&got)
 		if got.ID != r.ID || string(got.Status) != c.status || text(got.Resolution) != c.resolution ||
-			text(got.Reason) != c.reason || text(got.ResolvedBy) != "admin" || text(got.ResolvedVia) != "api" {
+			text(got.Reason) != c.reason || text(got.ResolvedBy) != "admin" || text(got.ResolvedVia) != "api" ||
+			got.TryDifferently != strings.Contains(c.body, "tryDifferently") {
 			t.Errorf("%s: got %+v", c.body, got)
 		}
 	}
@@ -165,6 +167,7 @@ func TestDecisionsThatCannotBeUsed(t *testing.T) {
 		{"unknown property", `{"decision":"approved","force":true}`, 422, "invalid"},
 		{"unknown resolution", `{"decision":"approved","resolution":"forever"}`, 422, "invalid"},
 		{"rejection with resolution", `{"decision":"rejected","resolution":"once"}`, 422, "invalid"},
+		{"an approval to be tried differently", `{"decision":"approved","tryDifferently":true}`, 422, "invalid"},
 		{"extent without persistent", `{"decision":"approved","extent":"tool"}`, 422, "invalid"},
 		{"long reason", `{"decision":"rejected","reason":"` + strings.Repeat("x", 1001) + `"}`, 422, "invalid"},
 		{"unstorable reason", `{"decision":"rejected","reason":"a\u0000b"}`, 422, "invalid"},
