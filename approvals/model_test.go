@@ -285,12 +285,29 @@ func (h *history) endHold(r *modelled) {
 	h.model.endHold(r)
 }
 
-// noCardArrives lets the minute pass in which a card has to reach somebody.
-func (h *history) noCardArrives(r *modelled) {
-	if r.card == "on its way" {
-		r.card = "late"
-		h.exec(`UPDATE card_deliveries SET created_at = created_at - interval '61 seconds' WHERE request_id = $1`, r.id)
+// aMinuteLater is when a card must have reached somebody.
+func (h *history) aMinuteLater() {
+	h.exec(`
+		UPDATE card_deliveries
+		SET created_at = created_at - interval '61 seconds'
+		WHERE request_id IN (SELECT id FROM approval_requests WHERE agent_id = $1)`, h.model.agent)
+	h.exec(`UPDATE approval_requests SET created_at = created_at - interval '61 seconds' WHERE agent_id = $1`, h.model.agent)
+	for _, r := range h.list {
+		if r.young = false; r.card == "on its way" {
+			r.card = "late"
+		}
 	}
+}
+
+// cardFails is the end of every way to somebody.
+func (h *history) cardFails(r *modelled) {
+	if r.card != "on its way" && r.card != "late" {
+		return
+	}
+	h.exec(`UPDATE card_deliveries SET state = 'unreachable' WHERE request_id = $1`, r.id)
+	r.card = "failed"
+	h.world.ok(h.svc().MarkUndelivered(ctx, r.id))
+	h.undelivered(r)
 }
 
 func (h *history) cardArrives(r *modelled) {
@@ -393,7 +410,7 @@ func (h *history) steps() map[string]func() {
 			h.world.ok(err)
 			h.handOver(r)
 		}, realtime),
-		"no card arrives": about(h.noCardArrives, carded), "a card arrives": about(h.cardArrives, carded),
+		"a minute later": h.aMinuteLater, "a card fails": about(h.cardFails, carded), "a card arrives": about(h.cardArrives, carded),
 		"change a role": h.changeRole, "merge or part": h.mergeOrPart, "restart": h.restart, "reconcile": h.repair,
 	}
 }

@@ -32,7 +32,7 @@ type modelled struct {
 	question                           *modelled // of a duplicate
 	voters                             []vote
 	hold                               *hold
-	overdue, old, revoked              bool // past its deadline; decided an hour ago; its grant
+	young, overdue, old, revoked       bool // asked just now; past its deadline; decided an hour ago; its grant
 	row                                *row // that a persistent approval opened
 	decided                            int  // order of decisions
 	card                               string
@@ -268,7 +268,7 @@ func (m *model) create(c, q *modelled) *modelled {
 		m.records["approval_capped 0"]++
 		return nil
 	}
-	c.Number, c.Status, c.Asked = len(m.list)+1, approvals.Pending, 1
+	c.Number, c.Status, c.Asked, c.young = len(m.list)+1, approvals.Pending, 1, true
 	m.list = append(m.list, c)
 	m.tell(c, "approval_requested")
 	m.record(c, "approval_requested")
@@ -286,8 +286,7 @@ func (m *model) create(c, q *modelled) *modelled {
 	return c
 }
 
-// sendCard puts a card on its way to those who may decide, or knows that there is
-// nobody.
+// sendCard puts a card on its way to those who may decide, if there is somebody.
 func (m *model) sendCard(r *modelled) {
 	for person := range m.roles {
 		if m.stands(person, r) {
@@ -295,11 +294,11 @@ func (m *model) sendCard(r *modelled) {
 			return
 		}
 	}
-	m.undelivered(r)
 }
 
 func (m *model) undelivered(q *modelled) {
-	if !q.open() || q.Mode != approvals.Async || q.card == "sent" || q.card == "on its way" {
+	waits := q.young && q.card != "failed"
+	if !q.open() || q.Mode != approvals.Async || q.card == "sent" || q.card == "on its way" || waits {
 		return
 	}
 	if !q.Undelivered {
@@ -554,7 +553,9 @@ func (m *model) handOver(r *modelled) {
 	if r.Status == approvals.Pending && r.Mode == approvals.Realtime {
 		r.Mode = approvals.Async
 		m.record(r, "approval_handed_over")
-		m.sendCard(r)
+		if m.sendCard(r); r.card == "" {
+			m.undelivered(r)
+		}
 	}
 }
 

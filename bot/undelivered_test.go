@@ -34,6 +34,7 @@ func TestAPlatformThatFailsForAMinute(t *testing.T) {
 		t.Fatalf("marked before its minute was up (%v)", err)
 	}
 	w.exec(`UPDATE card_deliveries SET created_at = created_at - interval '61 seconds'`)
+	w.exec(`UPDATE approval_requests SET created_at = created_at - interval '61 seconds'`)
 	for range 2 {
 		if err := w.svc.MarkUndelivered(w.ctx, r.ID); err != nil || w.now(r).UndeliveredAt == nil {
 			t.Fatalf("not marked (%v)", err)
