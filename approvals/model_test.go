@@ -76,6 +76,7 @@ func (h *history) svc() *approvals.Service { return h.processes[len(h.processes)
 func (h *history) restart() {
 	_, svc := h.world.process()
 	svc.MaxOpenPerSession, svc.MaxOpenPerRequester = capMine, capWhole
+	svc.Impatient()
 	h.processes = append(h.processes, svc)
 	h.living++
 }
@@ -347,13 +348,11 @@ func (h *history) mergeOrPart() {
 	h.alias[source] = target
 }
 
-// repair reconciles as after a while: the second look finds a dead process dead
-// for long enough.
+// repair reconciles as after a while: the second look finds a dead process dead.
 func (h *history) repair() {
 	w := h.world.in(h.world.t)
 	w.svc = h.svc()
 	w.reconcile()
-	w.svc.LookLater(time.Minute)
 	w.reconcile()
 	h.model.reconcile()
 }

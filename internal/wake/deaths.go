@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,6 +18,9 @@ const deadFor = 3 * time.Second
 // two looks at a process, some seconds apart. The zero value is ready, for
 // concurrent use.
 type Deaths struct {
+	// After is for how long; the default is deadFor.
+	After time.Duration
+
 	mu    sync.Mutex
 	since map[int64]time.Time
 }
@@ -41,5 +45,5 @@ func (d *Deaths) seen(process int64, alive bool, now time.Time) (dead bool) {
 	if _, known := d.since[process]; !known {
 		d.since[process] = now
 	}
-	return now.Sub(d.since[process]) >= deadFor
+	return now.Sub(d.since[process]) >= cmp.Or(d.After, deadFor)
 }
