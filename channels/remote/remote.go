@@ -33,6 +33,8 @@ const (
 	maxAnswer = 64 << 10
 	// defaultRetry is the pause after a 429 that names none.
 	defaultRetry = 5 * time.Second
+	// longestRetry bounds the pause that an adapter may ask for, in seconds.
+	longestRetry = 3600
 )
 
 // Config is one registered adapter; all fields are required.
@@ -204,7 +206,7 @@ func (c *Channel) failure(resp *http.Response) error {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		after := defaultRetry
 		if seconds, parseErr := strconv.Atoi(resp.Header.Get("Retry-After")); parseErr == nil {
-			after = time.Duration(seconds) * time.Second
+			after = time.Duration(min(max(seconds, 1), longestRetry)) * time.Second
 		}
 		return &bot.RetryError{After: after, Err: err}
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:

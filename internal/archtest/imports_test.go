@@ -63,6 +63,7 @@ var rules = []struct {
 	{"channels/", []string{"bot"}},
 	{"channels", []string{"bot", "channels/"}},
 	{"migrations", nil},
+	{"examples/", nil},
 	{"internal/httpapi", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/client", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
 	{"internal/linking", []string{"approvals", "policy", "policy/rulestore", "internal/"}},

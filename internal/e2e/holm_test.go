@@ -25,7 +25,7 @@ import (
 	"holm/internal/settings"
 )
 
-var binaries struct{ holm, fixture string }
+var binaries struct{ holm, fixture, adapter string }
 
 // TestMain builds the programs once. Tests that wait more than they work run
 // beside one another, more of them than there are processors.
@@ -38,8 +38,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binaries.holm, binaries.fixture = filepath.Join(dir, "holm"), filepath.Join(dir, "fixture")
-	for target, pkg := range map[string]string{binaries.holm: "holm/cmd/holm", binaries.fixture: "holm/internal/testkit/upstreamfixture/cmd/holm-fixture"} {
+	binaries.holm, binaries.fixture, binaries.adapter = filepath.Join(dir, "holm"), filepath.Join(dir, "fixture"), filepath.Join(dir, "adapter")
+	for target, pkg := range map[string]string{
+		binaries.holm: "holm/cmd/holm", binaries.fixture: "holm/internal/testkit/upstreamfixture/cmd/holm-fixture", binaries.adapter: "holm/examples/adapter",
+	} {
 		if err := build(target, pkg); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
