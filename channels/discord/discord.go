@@ -136,10 +136,11 @@ func httpClient(given *http.Client) *http.Client {
 // Namespace is "discord".
 func (c *Channel) Namespace() string { return namespace }
 
-// Limits keep a plain message whole even where every character of it must be
-// escaped and so counts twice.
+// Limits keep whole what the renderer takes for whole, or it would offer an
+// approval of arguments that are cut here: each character may have to be escaped
+// and so count twice, and a name takes more around it than the renderer reckons.
 func (c *Channel) Limits() bot.Limits {
-	return bot.Limits{Value: 600, Total: maxDescription/2 - 48, ButtonRow: maxRow}
+	return bot.Limits{Value: 600, Total: maxDescription * 2 / 5, ButtonRow: maxRow}
 }
 
 // LinkFor opens the bot's page, from where one writes to it: no address of

@@ -23,7 +23,7 @@ func TestCallerTextIsInert(t *testing.T) {
 		c := card()
 		c.Head, c.Facts[0].Value, c.Facts[1].Value, c.Args[0].Value, c.Args[1].Name, c.Notes[0] = evil, evil, evil, evil, evil, evil
 		_, m := s.send(t, c)
-		visible := strings.ReplaceAll(evil, "\n", "\n  │ ")
+		visible := strings.ReplaceAll(evil, "\n", "\n│")
 		oneLine := strings.ReplaceAll(evil, "\n", "↵")
 		contains(t, m.Shown(), oneLine+"\n", "Requester: "+visible, "“"+visible+"”", "amount: "+visible, oneLine+": for the broken lamp")
 		plain := bot.Card{Head: evil}
@@ -109,6 +109,28 @@ func TestAnyCardFits(t *testing.T) {
 		got := discord.LayOut(c)
 		if length(got.Content()) > 2000 || length(got.Description()) > 4096 || got.Content()+got.Description() == "" {
 			t.Fatalf("content %d, description %d", length(got.Content()), length(got.Description()))
+		}
+	})
+}
+
+// What the renderer takes for whole is whole: else an approval of arguments that
+// cannot be read would be offered.
+func TestWhatTheLimitsAllowIsWhole(t *testing.T) {
+	limit := idle(t, discordfake.Options{}).Limits()
+	runes := rapid.RuneFrom([]rune("*`\n😀a@é"))
+	rapid.Check(t, func(t *rapid.T) {
+		c := bot.Card{Head: "head", Facts: []bot.Fact{{Label: "Why", Value: "because"}}, Buttons: card().Buttons}
+		long := rapid.SampledFrom([]int{1, 3, 50, limit.Value}).Draw(t, "length")
+		for room := limit.Total - 120; ; {
+			a := bot.Arg{Name: rapid.StringOfN(runes, 1, 3, -1).Draw(t, "name"), Value: rapid.StringOfN(runes, long, long, -1).Draw(t, "value")}
+			a.Name = strings.ReplaceAll(a.Name, "\n", "↵")
+			if room -= len([]rune(a.Name)) + long + 3; room < 0 {
+				break
+			}
+			c.Args = append(c.Args, a)
+		}
+		if got := discord.LayOut(c).Description(); strings.Contains(got, "more characters") || strings.Contains(got, "more arguments") {
+			t.Fatalf("cut: %s", got)
 		}
 	})
 }

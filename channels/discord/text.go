@@ -30,9 +30,9 @@ func code(s string) string {
 }
 
 // indented makes a value visible and marks its further lines, so that none can
-// pass for a line of the card.
+// pass for a line of the card. The mark is short: see Limits.
 func indented(s string) string {
-	return strings.ReplaceAll(bot.Visible(s), "\n", "\n  │ ")
+	return strings.ReplaceAll(bot.Visible(s), "\n", "\n│")
 }
 
 // quoted is indented between quotation marks that the value cannot close.

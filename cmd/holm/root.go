@@ -25,7 +25,7 @@ func newRoot() *cobra.Command {
 		Use:   "holm",
 		Short: "An enforcement gateway and approval bot for AI agents",
 		Long: "Holm stands between AI agents and their tools. Policy allows or denies each call, or has an owner\n" +
-			"approve it first: on Telegram, on Slack or here.",
+			"approve it first: on Telegram, Slack, Discord or here.",
 		Example: "  holm demo                  # see it work, within a minute\n" +
 			"  holm serve                 # run it\n" +
 			"  holm add server git --command \"mcp-server-git --repository /srv/repo\"\n" +
