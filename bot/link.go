@@ -35,15 +35,15 @@ func (b *Bot) presentLink(ctx context.Context, who person, token string) error {
 	return err
 }
 
-// answerLink takes yes and no of somebody who is asked whether to link; ok is
-// false for other words, and when nothing is asked.
+// answerLink takes yes and no of somebody who is asked whether to link, where they
+// said that they want to; ok is false for other words, and when nothing is asked.
 func (b *Bot) answerLink(ctx context.Context, l line, verb, rest string) (reply string, ok bool, err error) {
 	yes := verb == "yes"
 	final := yes && strings.EqualFold(rest, "owner")
 	if !l.who.known || !l.ev.Direct || verb != "yes" && verb != "no" || rest != "" && !final {
 		return "", false, nil
 	}
-	dialog, ok, err := linking.New(b.Approvals).Open(ctx, l.who.user.ID)
+	dialog, ok, err := linking.New(b.Approvals).Open(ctx, l.who.user.ID, l.who.Address)
 	if err != nil || !ok {
 		return "", false, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"holm/bot"
 	"holm/internal/identity"
+	"holm/internal/linking"
 	"holm/policy"
 )
 
@@ -72,6 +73,24 @@ func (w *world) merges() (n int) {
 		w.t.Fatal(err)
 	}
 	return n
+}
+
+// An agent with somebody's key can present a token in their name and then ask
+// them for a yes in the chat: that word is for the agent, the button alone links.
+func TestAYesInWordsIsNoAnswerToWhatAKeyBegan(t *testing.T) {
+	w := newWorld(t)
+	uma := w.member("chat", "uma", policy.User, "main")
+	w.member("chat", "mallory", policy.Guest, "main")
+	links := linking.New(w.svc)
+	d := must(links.Present(w.ctx, w.wantsLink("mallory"), linking.Side{UserID: uma}, ""))
+	q := w.linkCard("uma", first)
+	contains(t, fmt.Sprint(q.Notes), "An agent's key asks this in your name. Tap.")
+	contains(t, w.tap("mallory", token(w.linkCard("mallory", first), "Yes")), "Noted")
+	contains(t, w.says("uma", "yes"), "No program of agent main listens")
+	if now := must(links.Get(w.ctx, d.ID)); w.merges() != 0 || now.B.Yes != 0 {
+		t.Fatalf("a word links: %+v", now)
+	}
+	contains(t, w.tap("uma", token(q, "Yes")), "are linked")
 }
 
 // An owner links an account that nobody knew: both see both, both say yes, the

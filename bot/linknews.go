@@ -94,6 +94,9 @@ func (b *Bot) linkQuestion(ctx context.Context, q linking.QuestionArgs) (card Ca
 		yes.Action, label = linking.FinalYes, "Yes, let it approve as me"
 	}
 	to := address(q.Channel, q.Identity)
+	if d.A.Address != to && d.B.Address != to { // a key began it: words are not taken
+		card.Notes[1] = "An agent's key asks this in your name. Tap. Until " + clock(d.ExpiresAt) + "."
+	}
 	no := linking.Button{Action: linking.No, DialogID: d.ID}
 	card.Buttons = [][]Button{{
 		{Label: label, Token: yes.Token(b.Keeper, to), Style: Primary},

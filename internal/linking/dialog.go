@@ -215,8 +215,10 @@ func read(ctx context.Context, tx pgx.Tx, where string, arg any) (d Dialog, err 
 	return d, nil
 }
 
-// Open finds the newest dialog that waits for an answer of a user.
-func (s *Service) Open(ctx context.Context, userID string) (id string, ok bool, err error) {
+// Open finds the newest dialog that waits for an answer of a user who began it or
+// presented its token at an address. A side that a key spoke for has none: a plain
+// yes in a chat may be meant for the agent, which has that key.
+func (s *Service) Open(ctx context.Context, userID string, at identity.Address) (id string, ok bool, err error) {
 	ids, err := identity.PersonIDs(ctx, s.approvals.Pool, userID)
 	if err != nil {
 		return "", false, err
@@ -224,11 +226,12 @@ func (s *Service) Open(ctx context.Context, userID string) (id string, ok bool, 
 	err = s.approvals.Pool.QueryRow(ctx, `
 		SELECT id
 		FROM link_dialogs
-		WHERE (a_user = ANY($1) OR b_user = ANY($1))
+		WHERE (a_user = ANY($1) AND a_channel = $2 AND a_identity = $3
+		    OR b_user = ANY($1) AND b_channel = $2 AND b_identity = $3)
 		  AND state = 'presented'
 		  AND expires_at > now()
 		ORDER BY id DESC
-		LIMIT 1`, ids).Scan(&id)
+		LIMIT 1`, ids, at.Channel, at.Identity).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", false, nil
 	}
