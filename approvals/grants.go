@@ -133,7 +133,7 @@ func mayRevoke(ctx context.Context, q db.Queryer, agentID string, a Actor) error
 }
 
 // revoke locks the grants before it looks at them, so that of a claim and a
-// revocation that race one sees the other's end.
+// revocation that race one sees the other's end. The cards say so afterwards.
 func (s *Service) revoke(ctx context.Context, tx pgx.Tx, r Request, a Actor) (g Grant, opened bool, err error) {
 	if _, err := tx.Exec(ctx, `SELECT FROM approval_grants WHERE request_id = $1 ORDER BY id FOR UPDATE`, r.ID); err != nil {
 		return g, false, fmt.Errorf("lock grants: %w", err)
@@ -155,6 +155,13 @@ func (s *Service) revoke(ctx context.Context, tx pgx.Tx, r Request, a Actor) (g 
 	if err != nil {
 		return g, false, fmt.Errorf("revoke: %w", err)
 	}
+	edits, err := updateJobs(ctx, tx, r)
+	if err != nil {
+		return g, false, err
+	}
+	if err := s.insert(ctx, tx, edits); err != nil {
+		return g, false, err
+	}
 	for _, id := range g.PolicyIDs {
 		withdrawn, err := rulestore.Withdraw(ctx, tx, r.AgentID, id, policy.ToUser(r.RequesterID), a.ID())
 		if err != nil {
@@ -170,28 +177,50 @@ func (s *Service) revoke(ctx context.Context, tx pgx.Tx, r Request, a Actor) (g 
 
 // nothingToRevoke says why a request has no grant that lives.
 func nothingToRevoke(ctx context.Context, q db.Queryer, r Request) error {
-	var at *time.Time
-	var by *string
+	var left bool
+	err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM approval_grants WHERE request_id = $1)`, r.ID).Scan(&left)
+	if err != nil {
+		return fmt.Errorf("read grant: %w", err)
+	}
+	if !left {
+		return fault.NotFoundf("request %d has left no grant: it is %s", r.ShortID, r.Status)
+	}
+	was, err := RevocationOf(ctx, q, r.ID)
+	if err != nil {
+		return err
+	}
+	if was == nil {
+		return fault.New(fault.Gone, "grant_over", "what request %d was granted is used up or over", r.ShortID)
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: "already_revoked", Data: map[string]any{"revokedAt": was.At, "revokedBy": was.By},
+		Message: fmt.Sprintf("what request %d was granted was already revoked by %s at %s", r.ShortID, was.Name, was.At.UTC().Format(time.RFC3339))}
+}
+
+// Revocation is who took back what a request was granted, and when.
+type Revocation struct {
+	At   time.Time
+	By   *string
+	Name string
+}
+
+// RevocationOf is that of a request, nil when nothing of it was revoked.
+func RevocationOf(ctx context.Context, q db.Queryer, requestID string) (*Revocation, error) {
+	var was Revocation
 	err := q.QueryRow(ctx, `
 		SELECT revoked_at, revoked_by
 		FROM approval_grants
 		WHERE request_id = $1
-		ORDER BY revoked_at NULLS LAST
-		LIMIT 1`, r.ID).Scan(&at, &by)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return fault.NotFoundf("request %d has left no grant: it is %s", r.ShortID, r.Status)
-	case err != nil:
-		return fmt.Errorf("read grant: %w", err)
-	case at == nil:
-		return fault.New(fault.Gone, "grant_over", "what request %d was granted is used up or over", r.ShortID)
+		  AND revoked_at IS NOT NULL
+		ORDER BY revoked_at
+		LIMIT 1`, requestID).Scan(&was.At, &was.By)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
 	}
-	who, err := revokerName(ctx, q, by)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read revocation: %w", err)
 	}
-	return &fault.Error{Kind: fault.Conflict, Code: "already_revoked", Data: map[string]any{"revokedAt": *at, "revokedBy": by},
-		Message: fmt.Sprintf("what request %d was granted was already revoked by %s at %s", r.ShortID, who, at.UTC().Format(time.RFC3339))}
+	was.Name, err = revokerName(ctx, q, was.By)
+	return &was, err
 }
 
 func revokerName(ctx context.Context, q db.Queryer, id *string) (string, error) {

@@ -73,6 +73,9 @@ type Request struct {
 	ReadAt time.Time
 	// Votes are the approvals so far, where they were asked for with Votes.
 	Votes []Vote `db:"-"`
+	// Revoked is when what was approved was taken back, where it was asked for with
+	// RevocationOf; nil while it was not.
+	Revoked *Revocation `db:"-"`
 }
 
 // Settings are those of the rule that asked, fixed when it asked.

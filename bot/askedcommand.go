@@ -41,6 +41,9 @@ func (b *Bot) status(ctx context.Context, l line) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if r.Revoked, err = approvals.RevocationOf(ctx, b.Pool, r.ID); err != nil {
+		return "", err
+	}
 	lines := []string{fmt.Sprintf("Request %s: %s, from %s.", numberFor(l, r), oneLine(r.ResourceKey, maxKey), requester(r))}
 	if r.Status == approvals.Pending {
 		lines = append(lines, sentence(standing(r)), "Why: "+oneLine(r.RuleText, maxText))

@@ -17,6 +17,9 @@ func closedNotes(r approvals.Request) []string {
 	if r.Status == approvals.Approved && len(r.Votes) > 0 {
 		notes = append(notes, tally(r))
 	}
+	if r.Revoked != nil {
+		notes = append(notes, fmt.Sprintf("Revoked by %s at %s: no further call is let through.", oneLine(r.Revoked.Name, maxName), clock(r.Revoked.At)))
+	}
 	if r.Status == approvals.Approved {
 		notes = append(notes, execution(r))
 	}
@@ -76,6 +79,8 @@ func decider(r approvals.Request) string {
 // execution is what the approved call did so far.
 func execution(r approvals.Request) string {
 	switch {
+	case r.ClaimedAt == nil && r.Revoked != nil:
+		return "The call has not run."
 	case r.ClaimedAt == nil:
 		return fmt.Sprintf("The call has not run yet; it may until %s.", clock(r.ValidUntil()))
 	case r.FinishedAt == nil:

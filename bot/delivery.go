@@ -66,6 +66,9 @@ func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r a
 	if err == nil && r.Settings.Needed() > 1 {
 		r.Votes, err = approvals.Votes(ctx, q, r.ID)
 	}
+	if err == nil && r.Status == approvals.Approved {
+		r.Revoked, err = approvals.RevocationOf(ctx, q, r.ID)
+	}
 	return d, r, err == nil, err
 }
 

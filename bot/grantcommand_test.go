@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,13 @@ func TestOwnersTakeGrantsBackInWords(t *testing.T) {
 		contains(t, w.says("ann", line), "Revoked: github__create_issue for requester of main")
 	}
 	contains(t, w.says("ann", "revoke 1"), "already revoked by Ann")
+	contains(t, w.says("ann", "status 1"), "Revoked by Ann at ", "The call has not run.")
+	for _, head := range []string{"#1", "#2", "#3"} {
+		w.see("the card of "+head+" says so", func() bool {
+			notes := strings.Join(w.find("ann", head).card.Notes, "\n")
+			return strings.Contains(notes, "Revoked by Ann at ") && !strings.Contains(notes, "it may until")
+		})
+	}
 	contains(t, w.says("ann", "grants"), "No approval lets anything through")
 }
 
