@@ -168,7 +168,15 @@ func TestOwnersClaimNobodyForLater(t *testing.T) {
 		if _, err := identity.UndoMerge(ctx, tx, 1, "admin"); err != nil {
 			return err
 		}
-		return identity.AddIdentity(ctx, tx, gus.ID, identity.Address{Channel: "telegram", Identity: "777"}, "", "admin")
+		if err := identity.AddIdentity(ctx, tx, gus.ID, identity.Address{Channel: "telegram", Identity: "777"}, "", "admin"); err != nil {
+			return err
+		}
+		var told int
+		err := tx.QueryRow(ctx, `SELECT count(*) FROM audit_queue WHERE kind = 'identity_confirmed'`).Scan(&told)
+		if told != 1 {
+			t.Errorf("%d records of the confirmation", told)
+		}
+		return err
 	})
 	for token, a := range map[string]identity.Address{first: {Channel: "telegram", Identity: "777"}, second: {Channel: "x", Identity: "vip"}} {
 		if err := redeem(token, a.Channel, a.Identity); err != nil {

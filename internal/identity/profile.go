@@ -83,7 +83,7 @@ func AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, claim
 	if tag.RowsAffected() == 0 {
 		other, _, err := FindUser(ctx, tx, a)
 		if err == nil && other.ID == user.ID && claimedBy == "" {
-			_, err = tx.Exec(ctx, `UPDATE user_identities SET claimed_by = NULL WHERE channel = $1 AND channel_user_id = $2`, a.Channel, a.Identity)
+			return confirmIdentity(ctx, tx, user.ID, a, actor)
 		}
 		if err != nil || other.ID == user.ID {
 			return err
@@ -91,6 +91,23 @@ func AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, claim
 		return fault.New(fault.Conflict, "identity_taken", "%s is user %s (%s); merge the two instead", a, other.ID, other.Name)
 	}
 	return identityChanged(ctx, tx, "identity_linked", user.ID, a, actor)
+}
+
+// confirmIdentity makes an address that was claimed the user's own.
+func confirmIdentity(ctx context.Context, tx pgx.Tx, userID string, a Address, actor string) error {
+	tag, err := tx.Exec(ctx, `
+		UPDATE user_identities
+		SET claimed_by = NULL
+		WHERE channel = $1
+		  AND channel_user_id = $2
+		  AND claimed_by IS NOT NULL`, a.Channel, a.Identity)
+	if err != nil {
+		return fmt.Errorf("confirm identity: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return nil
+	}
+	return identityChanged(ctx, tx, "identity_confirmed", userID, a, actor)
 }
 
 // RemoveIdentity takes an address from a user, who ever has it then is a
