@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -169,6 +170,43 @@ func TestOneApprovalLetsOneCallThrough(t *testing.T) {
 
 // A caller that left is not let through; its question and the approval live on
 // for the next.
+// Beyond the caps nobody is asked, and the caller is told to come back later.
+func TestTooManyQuestionsToTheGateAreCapped(t *testing.T) {
+	g := newGated(t)
+	g.rule("tool", "push", policy.RequireApproval, "{}")
+	numbered := func(n int) string { return strings.Replace(pushing, `"n":1`, fmt.Sprintf(`"n":%d`, n), 1) }
+	for n := range approvals.DefaultMaxOpenPerSession {
+		g.enforce(g.key, numbered(n), http.StatusConflict, "approval_required")
+	}
+	req, err := http.NewRequest(http.MethodPost, g.url+"/api/agents/main/access/enforce", strings.NewReader(numbered(100)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+g.key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var problem struct {
+		Code  string
+		Scope string
+		Max   int
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&problem); err != nil {
+		t.Fatal(err)
+	}
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if resp.StatusCode != http.StatusTooManyRequests || err != nil || seconds < 1 || problem.Code != "capped" ||
+		problem.Scope != "session" || problem.Max != approvals.DefaultMaxOpenPerSession {
+		t.Errorf("%d, Retry-After %q, %+v", resp.StatusCode, resp.Header.Get("Retry-After"), problem)
+	}
+	g.enforce(g.key, numbered(0), http.StatusConflict, "approval_required") // a retry still attaches
+	g.approve(1, policy.Single)
+	g.enforce(g.key, numbered(100), http.StatusConflict, "approval_required")
+}
+
 func TestACallerThatLeftSpendsNothing(t *testing.T) {
 	g := newGated(t)
 	g.rule("tool", "push", policy.RequireApproval, "{}")
