@@ -52,6 +52,8 @@ type rig struct {
 	url       string
 	key       string
 	log       string
+	// most is how many calls may be open and wait at one time, 0 for the defaults.
+	most int
 	// realtime is how long the gateway's dialogs wait.
 	realtime time.Duration
 	stop     func()
@@ -68,7 +70,13 @@ func newRig(t *testing.T, modes ...string) *rig {
 // newRigOn is newRig with a pool of the test's making.
 func newRigOn(t *testing.T, pool *pgxpool.Pool, modes ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, pool: pool, realtime: 10 * time.Minute}
+	return newRigFor(t, pool, 0, modes...)
+}
+
+// newRigFor is newRigOn for so many calls at one time.
+func newRigFor(t *testing.T, pool *pgxpool.Pool, most int, modes ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, pool: pool, most: most, realtime: 10 * time.Minute}
 	r.boot()
 	ctx := context.Background()
 	r.tx(func(tx pgx.Tx) (err error) {
@@ -106,10 +114,12 @@ func (r *rig) boot() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.approvals = approvals.New(approvals.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules, Jobs: queue, Log: log})
+	r.approvals = approvals.New(approvals.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules, Jobs: queue, Log: log,
+		MaxOpenPerSession: r.most, MaxOpenPerRequester: r.most})
 	r.gateway, err = gateway.New(gateway.Config{
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
 		Servers: r.servers, Log: log, Version: "test", Realtime: r.realtime,
+		MaxHoldsPerKey: r.most,
 		Builtins: builtin.All(builtin.Config{
 			Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return r.gateway.Tools(ctx) },

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"holm/approvals"
@@ -23,18 +25,26 @@ import (
 // come with the first sign of life. The channel gets the end of the stream.
 func (r *rig) held(session string, args string) <-chan string {
 	r.t.Helper()
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, strings.NewReader(
-		`{"jsonrpc":"2.0","id":"`+args+`","method":"tools/call","params":{"name":"mcp__fix__record","arguments":`+strings.ReplaceAll(args, "'", `"`)+`}}`))
+	done, err := r.hold(session, args)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return done
+}
+
+func (r *rig) hold(session string, args string) (<-chan string, error) {
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, strings.NewReader(
+		`{"jsonrpc":"2.0","id":"`+args+`","method":"tools/call","params":{"name":"mcp__fix__record","arguments":`+strings.ReplaceAll(args, "'", `"`)+`}}`))
+	if err != nil {
+		return nil, err
+	}
 	for name, value := range map[string]string{"Authorization": "Bearer " + r.key, "Content-Type": "application/json",
-		"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": session} {
+		"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25", "Mcp-Session-Id": session, "Holm-Hold": "10m"} {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		r.t.Fatal(err)
+		return nil, err
 	}
 	done := make(chan string, 1)
 	go func() {
@@ -45,7 +55,74 @@ func (r *rig) held(session string, args string) <-chan string {
 		}
 		done <- string(b)
 	}()
-	return done
+	return done, nil
+}
+
+// TestAThousandCallsAreHeld: all wait at once, and all run once when somebody
+// answers them in bulk.
+func TestAThousandCallsAreHeld(t *testing.T) {
+	calls := 1000
+	if testing.Short() {
+		calls = 100
+	}
+	r := newRigFor(t, dbtest.DB(t), calls)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	session := r.client(nil).ID()
+	waiting := make([]<-chan string, calls)
+	r.each(calls, func(n int) (err error) {
+		waiting[n], err = r.hold(session, fmt.Sprintf(`{'n':%d}`, n))
+		return err
+	})
+	rows, err := r.pool.Query(t.Context(), `SELECT id FROM approval_requests WHERE status = 'pending'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(ids) != calls {
+		t.Fatalf("%d questions are open, error %v", len(ids), err)
+	}
+	r.each(calls, func(n int) error {
+		_, err := r.approvals.Decide(context.Background(), approvals.Decision{
+			AgentID: agentName, RequestID: ids[n], Approve: true, Resolution: policy.Single,
+			Actor: approvals.Actor{Admin: true, Name: "operator", Via: "test"},
+		})
+		return err
+	})
+	for n, done := range waiting {
+		if got := <-done; !strings.Contains(got, `"text":"recorded"`) {
+			t.Errorf("call %d got %s", n, got)
+		}
+	}
+	ran := map[string]int{}
+	for _, line := range r.ran() {
+		ran[line]++
+	}
+	for n := range calls {
+		if times := ran[fmt.Sprintf(`{"n":%d}`, n)]; times != 1 {
+			t.Errorf("call %d ran %d times", n, times)
+		}
+	}
+}
+
+// each does something n times, some of it at one time.
+func (r *rig) each(n int, do func(int) error) {
+	r.t.Helper()
+	var failed atomic.Pointer[error]
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if err := failed.Load(); err != nil {
+		r.t.Fatal(*err)
+	}
 }
 
 // TestAllWhoWaitShareOneExecution: a client that gave up and asked again waits

@@ -3,10 +3,16 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,6 +63,105 @@ func (d *database) stop() {
 	d.t.Helper()
 	if err := d.server.Stop(context.Background()); err != nil {
 		d.t.Error(err)
+	}
+}
+
+// crash ends the server as pg_ctl stop -m immediate does.
+func (d *database) crash() {
+	d.t.Helper()
+	note, err := os.ReadFile(filepath.Join(d.dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(note), &pid); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
+		d.t.Fatal(err)
+	}
+	<-d.server.Done()
+	d.stop()
+}
+
+// TestDatabaseCrashesUnderLoad crashes PostgreSQL while many calls are held and
+// the operator answers them; one is answered by a tap once it is back.
+func TestDatabaseCrashesUnderLoad(t *testing.T) {
+	const calls = 30
+	d := newDatabase(t)
+	telegram, owner, env := withTelegram(t)
+	p := startIn(t, append(env, "HOLM_DATABASE_URL="+d.server.URL(),
+		"HOLM_MAX_OPEN_PER_SESSION=100", "HOLM_MAX_OPEN_PER_REQUESTER=100"))
+	key, seen := p.setUp("main")
+	var answers []<-chan reply
+	var want []string
+	for n := range calls {
+		answers = append(answers, insist(t.Context(), p.url, key, map[string]any{"n": n}))
+		want = append(want, fmt.Sprintf(`{"n":%d}`, n))
+	}
+	card := telegram.WaitMessage(ownerID, open)
+	p.asked(fmt.Sprint(calls))
+
+	open := make(chan string, calls)
+	for id := 1; id <= calls; id++ {
+		if !strings.Contains(card.Text, fmt.Sprintf("#%d\n", id)) {
+			open <- fmt.Sprint(id)
+		}
+	}
+	if len(open) != calls-1 {
+		t.Fatalf("whose card is this?\n%s", card.Text)
+	}
+	close(open)
+	began := make(chan struct{}, calls)
+	var operators sync.WaitGroup
+	for range 3 {
+		operators.Go(func() {
+			for id := range open {
+				began <- struct{}{}
+				p.insistOnApproval(id)
+			}
+		})
+	}
+	for range calls / 3 {
+		<-began
+	}
+	d.crash()
+	d.start()
+	operators.Wait()
+	telegram.WaitAnswer(owner.Click(card, "Approve this call"))
+
+	for n, answer := range answers {
+		if got := p.within(answer); got.Text != "recorded" {
+			t.Errorf("call %d: %+v", n, got)
+		}
+	}
+	ran := seen()
+	slices.Sort(ran)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, ran); diff != "" {
+		t.Errorf("want each once: %s", diff)
+	}
+	p.eventually(func() error {
+		if status := p.status("/readyz"); status != http.StatusOK {
+			return fmt.Errorf("readyz: %d", status)
+		}
+		return nil
+	})
+	telegram.Settle()
+}
+
+// insistOnApproval approves a request, whatever the database does meanwhile.
+func (p *process) insistOnApproval(id string) {
+	deadline := time.Now().Add(patience)
+	for {
+		out, code := p.try("approvals", "approve", id, "--single")
+		if code == 0 || strings.Contains(out, "already approved") {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Errorf("approve %s: %s", id, out)
+			return
+		}
 	}
 }
 

@@ -137,27 +137,35 @@ func (m *mortal) keyFor(a identity.Address, name string) (key string) {
 // answer is pending. One that is away in between does not wait for the answer,
 // and calls again when Holm has died and lives again.
 func (m *mortal) ask(key string, away bool, args map[string]any) <-chan reply {
+	if !away {
+		return insist(m.t.Context(), m.public.URL, key, args)
+	}
+	if got := attempt(m.t.Context(), m.public.URL, key, "0s", args); got.Kind != "APPROVAL_REQUIRED" {
+		m.t.Fatalf("asked, and got %+v", got)
+	}
 	answer := make(chan reply, 1)
-	ctx := m.t.Context()
 	go func() {
-		hold := "30s"
-		if away {
-			hold = "0s"
+		select {
+		case <-m.risen:
+			answer <- <-insist(m.t.Context(), m.public.URL, key, args)
+		case <-m.t.Context().Done():
 		}
-		for ctx.Err() == nil {
-			got := m.attempt(ctx, key, hold, args)
-			switch {
-			case got.Err == nil && got.Kind != "APPROVAL_REQUIRED":
+	}()
+	return answer
+}
+
+// insist calls until the call has an end.
+func insist(ctx context.Context, url, key string, args map[string]any) <-chan reply {
+	answer := make(chan reply, 1)
+	go func() {
+		for {
+			got := attempt(ctx, url, key, "30s", args)
+			if got.Err == nil && got.Kind != "APPROVAL_REQUIRED" || ctx.Err() != nil {
 				answer <- got
 				return
-			case got.Err != nil:
+			}
+			if got.Err != nil {
 				time.Sleep(20 * time.Millisecond)
-			case hold == "0s":
-				hold = "30s"
-				select {
-				case <-m.risen:
-				case <-ctx.Done():
-				}
 			}
 		}
 	}()
@@ -165,8 +173,8 @@ func (m *mortal) ask(key string, away bool, args map[string]any) <-chan reply {
 }
 
 // attempt is one call in a session of its own.
-func (m *mortal) attempt(ctx context.Context, key, hold string, args map[string]any) reply {
-	session, err := dial(ctx, m.public.URL, "2025-11-25", key, hold)
+func attempt(ctx context.Context, url, key, hold string, args map[string]any) reply {
+	session, err := dial(ctx, url, "2025-11-25", key, hold)
 	if err != nil {
 		return reply{Err: err}
 	}
