@@ -3,8 +3,10 @@ package bot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"holm/approvals"
 	"holm/internal/crashpoint"
@@ -26,12 +28,42 @@ func (b *Bot) handleTap(ctx context.Context, ch Channel, ev Event, last bool) er
 		answer = "This could not be recorded. Please tap again."
 	}
 	crashpoint.Reach(crashpoint.AnsweringTap)
-	if failed := ch.Answer(ctx, ev, answer); failed != nil {
+	if failed := answerTap(ctx, ch, ev, answer); failed != nil {
 		// The card itself will show the truth; tapping again would answer too.
 		b.Log.Warn("a tap could not be answered", "channel", ch.Namespace(), "error", failed)
 	}
 	crashpoint.Reach(crashpoint.AnsweredTap)
 	return err
+}
+
+// What an answer is tried for: the person looks at the button meanwhile.
+const (
+	answerTries = 3
+	answerPause = 500 * time.Millisecond
+	// answerWait is the longest that a platform may ask to wait for.
+	answerWait = 5 * time.Second
+)
+
+// answerTap tries again where the platform fails.
+func answerTap(ctx context.Context, ch Channel, ev Event, text string) error {
+	for try := 1; ; try++ {
+		err := ch.Answer(ctx, ev, text)
+		if err == nil || try == answerTries || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrSetup) {
+			return err
+		}
+		pause := answerPause
+		var limited *RetryError
+		if errors.As(err, &limited) {
+			if pause = max(limited.After, 0); pause > answerWait {
+				return err
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // tap gives what the person is told; its errors are internal ones alone.
