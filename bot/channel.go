@@ -18,7 +18,9 @@ import (
 type Channel interface {
 	// Namespace is the first part of identities of this platform, e.g. "telegram".
 	Namespace() string
-	// Send delivers a new message to a person's direct chat.
+	// Send delivers a new message to a person's direct chat. The very same card
+	// with buttons, sent again within minutes, may be the message that it was:
+	// where the platform can tell, one whose answer was lost comes once.
 	Send(ctx context.Context, to Recipient, c Card) (MessageRef, error)
 	// Update replaces an earlier message. A message that already shows c is
 	// success, not an error.

@@ -367,9 +367,11 @@ func sendsAtTheSameTime(t *testing.T, h *Harness) {
 	var mu sync.Mutex
 	refs := map[bot.MessageRef]bool{}
 	var wg sync.WaitGroup
-	for range 3 {
+	for i := range 3 {
 		wg.Go(func() {
-			ref, err := h.Channel.Send(t.Context(), bot.Recipient{Identity: h.Owner}, Card())
+			c := Card()
+			c.Head = fmt.Sprintf("Approval needed · #%d", i) // the very same card may be one message
+			ref, err := h.Channel.Send(t.Context(), bot.Recipient{Identity: h.Owner}, c)
 			if err != nil {
 				t.Errorf("send: %v", err)
 			}

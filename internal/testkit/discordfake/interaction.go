@@ -81,6 +81,13 @@ func (i *Interaction) Expire() {
 	i.late = true
 }
 
+// Answered tells whether the interaction has had its first answer.
+func (i *Interaction) Answered() bool {
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	return i.answer != 0
+}
+
 // WaitAnswered waits for the first answer and gives its type.
 func (i *Interaction) WaitAnswered() int {
 	i.server.t.Helper()
