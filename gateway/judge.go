@@ -77,12 +77,21 @@ func ruleName(rule policy.Row) string {
 	return text
 }
 
+// withRole sets the role beside a name that people choose for themselves: a guest
+// may be called like the owner.
+func withRole(name string, role policy.Role) string {
+	if role == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, role)
+}
+
 // question is the request for approval that stands for every rule that wants
 // the call approved: an answer to one of them must not pass for another's.
 func (j *judgement) question(c *toolCall, requester string) approvals.Call {
 	resourceType, key := j.resource()
 	ask := approvals.Call{
-		Session: c.session, RequesterName: requester, ResourceType: resourceType, ResourceKey: key, Outside: c.outside,
+		Session: c.session, RequesterName: withRole(requester, j.request.Principal.Role), ResourceType: resourceType, ResourceKey: key, Outside: c.outside,
 		Args: j.request.Args, Rule: j.askingRule(),
 	}
 	var ids, words []string

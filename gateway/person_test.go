@@ -89,6 +89,9 @@ func TestAPersonsCallWaitsForApprovalAndRunsOnce(t *testing.T) {
 		}
 	}
 	request := r.asked(approvals.Pending)
+	if request.RequesterName != "gus (guest)" {
+		t.Errorf("asked by %q, want the role beside the name", request.RequesterName)
+	}
 	if request.RequesterID != gus.RequesterID || request.SessionID != gus.ID {
 		t.Errorf("asked by %s in %s", request.RequesterID, request.SessionID)
 	}
