@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -42,6 +43,9 @@ type Config struct {
 	// they belong to. Nil: none are known.
 	Tools   func(ctx context.Context) []policy.ToolInfo
 	Servers *servers.Store
+	// DigestWindow is how long further cards for one recipient gather after a
+	// card, to come as one list where the channel is a Lister. 0: never.
+	DigestWindow time.Duration
 	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
 	Log       *slog.Logger
@@ -90,6 +94,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &deliverWorker{bot: b})
 	river.AddWorker(workers, &updateWorker{bot: b})
 	river.AddWorker(workers, &remindWorker{bot: b})
+	river.AddWorker(workers, &digestWorker{bot: b})
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
 	river.AddWorker(workers, &linkNewsWorker{bot: b})

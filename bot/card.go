@@ -89,6 +89,15 @@ func Render(r approvals.Request, s Surface) Card {
 }
 
 func headline(r approvals.Request) string {
+	head := fmt.Sprintf("%s · #%d", stands(r), r.ShortID)
+	if r.Settings.Risk != "" {
+		head += " · risk: " + string(r.Settings.Risk)
+	}
+	return head
+}
+
+// stands says in a word or two how r stands.
+func stands(r approvals.Request) string {
 	words := map[approvals.Status]string{
 		approvals.Pending: "🔐 Approval needed", approvals.Approved: "✅ Approved", approvals.Rejected: "⛔ Rejected",
 		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Cancelled",
@@ -101,11 +110,7 @@ func headline(r approvals.Request) string {
 			approvals.Succeeded: "✅ Done", approvals.Failed: "⚠ Failed", approvals.Unknown: "❓ Outcome unknown",
 		}[*r.Outcome]
 	}
-	head := fmt.Sprintf("%s · #%d", words, r.ShortID)
-	if r.Settings.Risk != "" {
-		head += " · risk: " + string(r.Settings.Risk)
-	}
-	return head
+	return words
 }
 
 func facts(r approvals.Request, noArgs bool) []Fact {

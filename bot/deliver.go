@@ -35,7 +35,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 	b := w.bot
 	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
 		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
-		if err != nil || !ok || d.State != stateQueued {
+		if err != nil || !ok || d.State != stateQueued || d.DigestState == digestCollecting || d.DigestState == digestClosed {
 			return err
 		}
 		wanted, err := b.isWanted(ctx, d, r)
@@ -51,6 +51,9 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 		}
 		if ch == nil {
 			return b.lost(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
+		}
+		if gathered, err := b.gather(ctx, ch, d); err != nil || gathered {
+			return err
 		}
 		card, hash := b.render(ch, d, r)
 		if card.Silent, err = b.silent(ctx, d, r); err != nil {
@@ -127,6 +130,11 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 			  AND identity = $2`, d.Channel, d.Identity)
 		if err != nil {
 			return fmt.Errorf("note open route: %w", err)
+		}
+		if d.DigestState == digestSent { // its button there has done its work
+			if err := b.queue(ctx, tx, digestArgs{DigestID: d.DigestID}); err != nil {
+				return err
+			}
 		}
 		if version == r.Version {
 			return nil

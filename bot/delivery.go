@@ -29,6 +29,9 @@ type delivery struct {
 	Chat      string
 	Message   string
 	ShownHash string
+	// DigestID is the digest that lists it, in the state DigestState; empty for
+	// none.
+	DigestID, DigestState string
 }
 
 func (d delivery) address() identity.Address {
@@ -49,9 +52,11 @@ const (
 // false when the request has been deleted with its agent.
 func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
 	rows, err := q.Query(ctx, `
-		SELECT id, request_id, channel, identity, user_id, button_id, state, chat, message, shown_hash
-		FROM card_deliveries
-		WHERE id = $1`, id)
+		SELECT d.id, d.request_id, d.channel, d.identity, d.user_id, d.button_id, d.state, d.chat, d.message, d.shown_hash,
+		       COALESCE(g.id, ''), COALESCE(g.state, '')
+		FROM card_deliveries d
+		LEFT JOIN card_digests g ON g.id = d.digest_id
+		WHERE d.id = $1`, id)
 	if err != nil {
 		return d, r, false, fmt.Errorf("read delivery: %w", err)
 	}
@@ -76,12 +81,16 @@ func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r a
 // knows that it has not changed.
 func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string) {
 	card := Render(r, b.surface(ch, d, r, ch.Limits()))
+	return card, hashOf(card)
+}
+
+func hashOf(card Card) string {
 	text, err := json.Marshal(card)
 	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
 	sum := sha256.Sum256(text)
-	return card, hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:])
 }
 
 // surface is what the card of a delivery is rendered for.

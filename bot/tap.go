@@ -71,6 +71,9 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 	if linking.IsButton(ev.Token) {
 		return b.tapLink(ctx, ch, ev)
 	}
+	if approvals.IsDigestButton(ev.Token) {
+		return b.tapDigest(ctx, ch, ev)
+	}
 	btn, err := approvals.FindButton(ctx, b.Pool, b.Keeper, ev.Token)
 	if isKnown(err, fault.NotFound) {
 		return "This button is not one of ours, or its request is gone. Nothing was changed.", nil

@@ -29,14 +29,20 @@ func (w *updateWorker) NextRetry(job *river.Job[approvals.UpdateCardArgs]) time.
 	return retryAt(job.Attempt)
 }
 
-// Work edits the card. One that was not sent needs no edit: whoever sends it
-// shows the state of that moment, or skips it.
+// Work edits the card, and the digest that lists its request. A card that was
+// not sent needs no edit: whoever sends it shows the state of that moment, or
+// skips it.
 func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.UpdateCardArgs]) error {
 	b := w.bot
-	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
+	digestID := ""
+	err := b.turns.alone(ctx, job.Args.DeliveryID, func() error {
 		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
-		if err != nil || !ok || d.State != stateSent {
+		if err != nil || !ok {
 			return err
+		}
+		digestID = d.DigestID
+		if d.State != stateSent || d.Message == "" {
+			return nil
 		}
 		ch, err := b.channel(ctx, d.Channel, r.AgentID)
 		if err != nil {
@@ -61,6 +67,10 @@ func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.Update
 		}
 		return again(job, fmt.Errorf("edit card: %w", err))
 	})
+	if err != nil || digestID == "" {
+		return err
+	}
+	return again(job, b.refreshDigest(ctx, digestID))
 }
 
 // shows notes the state that a card is at. A card that cannot be edited counts

@@ -71,12 +71,14 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	w.bot = must(bot.New(bot.Config{
 		Pool: w.pool, Hub: hub, Approvals: w.svc, Keeper: w.keeper, Jobs: inserter,
 		Channels: append(more, w.chat), Agent: "main", Runner: w.shop, Tools: shopTools, PublicURL: "https://holm.test", Log: log,
+		DigestWindow: time.Hour, // acts on Listers alone, whose tests end it themselves
 	}))
 	workers := river.NewWorkers()
 	w.bot.AddWorkers(workers)
 	river.AddWorker(workers, &approvals.ExpireWorker{Service: w.svc})
 	river.AddWorker(workers, &approvals.UndeliveredWorker{Service: w.svc})
 	river.AddWorker(workers, &approvals.EndHoldWorker{Service: w.svc})
+	river.AddWorker(workers, &approvals.ReconcileWorker{Service: w.svc})
 	w.client = must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,

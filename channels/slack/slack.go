@@ -146,6 +146,9 @@ func (c *Channel) Limits() bot.Limits {
 	return bot.Limits{Value: valueBudget, Total: argsBudget - 500, ButtonRow: 5}
 }
 
+// MaxListed implements bot.Lister.
+func (c *Channel) MaxListed() int { return 20 }
+
 // LinkFor names no address: Slack has none that hands a text to a bot. People
 // send the token themselves.
 func (c *Channel) LinkFor(_ context.Context, token string) (link, hint string) {

@@ -127,3 +127,6 @@ func (c *Channel) Namespace() string { return namespace }
 func (c *Channel) Limits() bot.Limits {
 	return bot.Limits{Value: 600, Total: 3800, ButtonRow: 3}
 }
+
+// MaxListed implements bot.Lister.
+func (c *Channel) MaxListed() int { return 20 }

@@ -195,7 +195,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
 		Channels: append(connections, a.extra...), Stored: a.storedChannels, Remote: a.remoteChannel, Agent: a.settings.Agent,
-		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL,
+		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL, DigestWindow: a.settings.DigestWindow,
 		Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) }, Log: a.log,
 	})
 	if err != nil {

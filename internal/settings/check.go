@@ -37,6 +37,7 @@ func (s Settings) check() error {
 		checkOpen("HOLM_MAX_OPEN_PER_SESSION", s.MaxOpenPerSession),
 		checkOpen("HOLM_MAX_OPEN_PER_REQUESTER", s.MaxOpenPerRequester),
 		checkRealtime(s.Realtime),
+		checkDigestWindow(s.DigestWindow),
 		s.Telegram.check(s.PublicURL),
 		s.Slack.check(),
 	} {
@@ -75,6 +76,16 @@ func checkOpen(setting string, n int) *Error {
 func checkRealtime(d time.Duration) *Error {
 	if d < 0 || d > maxHold {
 		return unusable("HOLM_REALTIME", "want a duration such as 2m, at most %s, or 0s for off", maxHold)
+	}
+	return nil
+}
+
+// maxDigestWindow bounds HOLM_DIGEST_WINDOW: somebody waits for each card.
+const maxDigestWindow = time.Minute
+
+func checkDigestWindow(d time.Duration) *Error {
+	if d < 0 || d > maxDigestWindow {
+		return unusable("HOLM_DIGEST_WINDOW", "want a duration such as 2s, at most %s, or 0s for off", maxDigestWindow)
 	}
 	return nil
 }

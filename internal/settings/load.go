@@ -21,7 +21,7 @@ func Load(flags Flags) (Settings, error) {
 		return Settings{}, err
 	}
 	// Defaults of numbers stand here, so that a 0 that somebody wrote is seen.
-	s := Settings{Realtime: DefaultRealtime, MaxOpenPerSession: 10, MaxOpenPerRequester: 20}
+	s := Settings{Realtime: DefaultRealtime, DigestWindow: DefaultDigestWindow, MaxOpenPerSession: 10, MaxOpenPerRequester: 20}
 	if err := s.readFile(variables); err != nil {
 		return Settings{}, err
 	}

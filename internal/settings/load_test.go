@@ -59,7 +59,7 @@ func load(t *testing.T, args ...string) settings.Settings {
 func TestDefaults(t *testing.T) {
 	dir := clean(t)
 	want := settings.Settings{
-		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", Realtime: 2 * time.Minute, MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
+		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", Realtime: 2 * time.Minute, DigestWindow: 2 * time.Second, MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
@@ -78,7 +78,7 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl",
 		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
 		"HOLM_DISCORD_TOKEN": "a.b.c", "HOLM_DISCORD_API_URL": "http://dc/api/v10",
-		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5",
+		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5", "HOLM_DIGEST_WINDOW": "3s",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
 		t.Setenv(name, value)
@@ -86,7 +86,7 @@ func TestEveryVariable(t *testing.T) {
 	want := settings.Settings{
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
 		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second, Realtime: 90 * time.Second,
-		MaxOpenPerSession: 3, MaxOpenPerRequester: 5,
+		MaxOpenPerSession: 3, MaxOpenPerRequester: 5, DigestWindow: 3 * time.Second,
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
@@ -118,7 +118,7 @@ func TestEveryFlag(t *testing.T) {
 		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--realtime", "0s", "--owners", "telegram:7")
 	want := settings.Settings{
 		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a", Hold: time.Minute,
-		MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
+		MaxOpenPerSession: 10, MaxOpenPerRequester: 20, DigestWindow: 2 * time.Second,
 		Owners:   settings.Owners{identity.Address{Channel: "telegram", Identity: "7"}},
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
@@ -194,6 +194,8 @@ func TestRefused(t *testing.T) {
 		{"too many requests", "HOLM_MAX_OPEN_PER_REQUESTER", "10001", "want a number from 1 to 10000"},
 		{"negative", "HOLM_REALTIME", "-1s", "want a duration"},
 		{"long", "HOLM_REALTIME", "1h", "at most 10m"},
+		{"negative", "HOLM_DIGEST_WINDOW", "-1s", "want a duration"},
+		{"long", "HOLM_DIGEST_WINDOW", "2m", "at most 1m"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "HOLM_TELEGRAM_TOKEN: is missing"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling or webhook"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},

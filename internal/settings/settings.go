@@ -46,6 +46,10 @@ type Settings struct {
 	// before cards go out; at most 10 minutes, 0 for not at all. Default
 	// DefaultRealtime.
 	Realtime time.Duration `env:"HOLM_REALTIME" yaml:"realtime"`
+	// DigestWindow is how long further cards for one person gather after a card,
+	// to come as one list; at most a minute, 0 for each by itself. Default
+	// DefaultDigestWindow.
+	DigestWindow time.Duration `env:"HOLM_DIGEST_WINDOW" yaml:"digest_window"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
 	URL string `env:"HOLM_URL" yaml:"url"`
@@ -105,6 +109,9 @@ const (
 	DefaultAgent = "main"
 	// DefaultRealtime is long enough to read and choose.
 	DefaultRealtime = 2 * time.Minute
+	// DefaultDigestWindow lets an agent's parallel calls arrive together, and is
+	// over before the first card has been read.
+	DefaultDigestWindow = 2 * time.Second
 )
 
 // Public gives the address for links: PublicURL, or one made of the address

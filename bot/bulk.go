@@ -1,0 +1,414 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holm/approvals"
+	"holm/internal/db"
+	"holm/internal/fault"
+	"holm/internal/identity"
+	"holm/policy"
+)
+
+// Beginnings of the labels that decide several requests.
+const (
+	LabelApproveThese = "Approve these "
+	LabelRejectThese  = "Reject these "
+)
+
+// maxReviewLines keeps a review within the blocks that Slack gives a message.
+const maxReviewLines = 30
+
+// excluded is a request that is not decided together with others, and why.
+type excluded struct {
+	approvals.Listed
+	why string
+}
+
+// keptOut tells why r is never decided together with others; empty when it may.
+func keptOut(r approvals.Request) string {
+	switch {
+	case r.Settings.Risk == policy.RiskHigh:
+		return "risk: high"
+	case r.Settings.Needed() > 1:
+		return fmt.Sprintf("needs %d approvals", r.Settings.Needed())
+	case r.Settings.RequireReason:
+		return "wants a reason"
+	case !offers(r, policy.Single):
+		return "its rule does not offer a single call"
+	}
+	return ""
+}
+
+// review is the open requests of a digest, parted into those that can be decided
+// together and the others.
+type review struct {
+	groups [][]approvals.Listed // of one tool each
+	alone  []excluded
+}
+
+// parted puts every open request either into the group of its tool or aside.
+func parted(open []approvals.Listed, limits Limits) (v review) {
+	place := map[string]int{}
+	for _, l := range open {
+		why := keptOut(l.Request)
+		if why == "" && !showsWhole(l.Request, limits) {
+			why = "its arguments do not fit here"
+		}
+		if why != "" {
+			v.alone = append(v.alone, excluded{l, why})
+			continue
+		}
+		tool := toolOf(l.Request)
+		if _, ok := place[tool]; !ok {
+			place[tool] = len(v.groups)
+			v.groups = append(v.groups, nil)
+		}
+		v.groups[place[tool]] = append(v.groups[place[tool]], l)
+	}
+	v.dropSingles()
+	return v
+}
+
+// showsWhole tells whether no argument of r would be cut.
+func showsWhole(r approvals.Request, limits Limits) bool {
+	args, ok := comparable(r)
+	return ok && !slices.ContainsFunc(args, func(a argument) bool {
+		return length(a.Name) > maxArgKey || weight(a.Value) > limits.Value
+	})
+}
+
+// dropSingles sets aside what is alone of its tool: it has nothing to be
+// compared with.
+func (v *review) dropSingles() {
+	v.groups = slices.DeleteFunc(v.groups, func(group []approvals.Listed) bool {
+		if len(group) == 1 {
+			v.alone = append(v.alone, excluded{group[0], "the only one of its tool"})
+		}
+		return len(group) < 2
+	})
+}
+
+// shorten sets the last request of the last group aside, for want of room.
+func (v *review) shorten() {
+	last := len(v.groups) - 1
+	group := v.groups[last]
+	v.alone = append(v.alone, excluded{group[len(group)-1], "no room here"})
+	v.groups[last] = group[:len(group)-1]
+	v.dropSingles()
+}
+
+// renderReview shows whole what can be decided together: by tool what is the
+// same in all, then of each request who asks and what is different. What has no
+// room is named and stays with its own card.
+func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) Card {
+	v := parted(open, s.Limits)
+	c := reviewCard(g, open, v, s)
+	for len(v.groups) > 0 && (len(c.Args) > maxReviewLines || weightOf(c) > s.Limits.Total) {
+		v.shorten()
+		c = reviewCard(g, open, v, s)
+	}
+	c.Args, c.Notes, _ = fit(c.Args, s.Limits, c)
+	return c
+}
+
+func reviewCard(g approvals.Digest, open []approvals.Listed, v review, s DigestSurface) Card {
+	c := Card{Head: digestHead(g, open)}
+	for i, group := range v.groups {
+		mark := ""
+		if len(v.groups) > 1 {
+			mark = string(rune('A' + i))
+		}
+		c.Args = append(c.Args, groupLines(group, mark)...)
+		c.Buttons = append(c.Buttons, groupButtons(group, mark, s))
+	}
+	if decided := decidedLine(g); decided != "" {
+		c.Args = append(c.Args, Arg{Name: "Decided", Value: decided})
+	}
+	if len(v.groups) > 0 {
+		c.Notes = append(c.Notes, "Approving lets each of these calls run once, with exactly the arguments that stand here: those under “all” and its own.")
+	}
+	c.Notes = append(c.Notes, v.aloneNote()...)
+	c.Buttons = append(c.Buttons, numbers(g, v.aloneListed(), s)...)
+	c.Buttons = append(c.Buttons, []Button{{Label: LabelBackToList, Token: s.Token(approvals.BackToList)}})
+	return c
+}
+
+// groupLines name every argument with the request it belongs to, so that none
+// can pass for a line of the card.
+func groupLines(group []approvals.Listed, mark string) []Arg {
+	first := group[0].Request
+	name := resourceLabel(first.ResourceType)
+	if mark != "" {
+		name = mark + " · " + name
+	}
+	lines := []Arg{{Name: name, Value: fmt.Sprintf("%s, agent %s: %d requests", oneLine(first.ResourceKey, maxKey), first.AgentID, len(group))}}
+	same := sameArguments(group)
+	args, _ := comparable(first)
+	for _, a := range args {
+		if same[a.key] {
+			lines = append(lines, Arg{Name: "all · " + a.Name, Value: a.Value})
+		}
+	}
+	for _, l := range group {
+		lines = append(lines, Arg{Name: listName(l), Value: fmt.Sprintf("%s, open until %s, digest %s", from(l.Request), clock(l.ExpiresAt), l.ArgsDigest[:min(8, len(l.ArgsDigest))])})
+		args, _ := comparable(l.Request)
+		for _, a := range args {
+			if !same[a.key] {
+				lines = append(lines, Arg{Name: fmt.Sprintf("#%d · %s", l.ShortID, a.Name), Value: a.Value})
+			}
+		}
+	}
+	return lines
+}
+
+// decidedLine says in short how those stand that do not wait any more.
+func decidedLine(g approvals.Digest) string {
+	var all []string
+	for _, l := range g.Listed {
+		if l.Status != approvals.Pending {
+			all = append(all, fmt.Sprintf("#%d %s", l.ShortID, stands(l.Request)))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func groupButtons(group []approvals.Listed, mark string, s DigestSurface) []Button {
+	approve, reject := fmt.Sprintf("%s%d once", LabelApproveThese, len(group)), fmt.Sprintf("%s%d", LabelRejectThese, len(group))
+	if mark != "" {
+		approve, reject = approve+" ("+mark+")", reject+" ("+mark+")"
+	}
+	return []Button{
+		{Label: approve, Token: s.Token(approvals.ApproveThese, group...), Style: Primary},
+		{Label: reject, Token: s.Token(approvals.RejectThese, group...), Style: Danger},
+	}
+}
+
+func (v review) aloneNote() []string {
+	if len(v.alone) == 0 {
+		return nil
+	}
+	var names []string
+	for _, e := range v.alone {
+		names = append(names, fmt.Sprintf("#%d (%s)", e.ShortID, e.why))
+	}
+	return []string{"Not decided together with others: " + strings.Join(names, ", ") + "."}
+}
+
+func (v review) aloneListed() (listed []approvals.Listed) {
+	for _, e := range v.alone {
+		listed = append(listed, e.Listed)
+	}
+	return listed
+}
+
+// weight is the room that a text takes at most on any platform: some count
+// UTF-16 units, some what escaping adds, some indent lines.
+func weight(s string) (n int) {
+	for _, r := range s {
+		switch {
+		case strings.ContainsRune("&<>\n", r):
+			n += 5
+		case r > '~':
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func weightOf(c Card) int {
+	n := weight(c.Head) + spare
+	for _, a := range c.Args {
+		n += weight(a.Name) + weight(a.Value) + aroundArg
+	}
+	for _, note := range c.Notes {
+		n += weight(note) + 1
+	}
+	return n
+}
+
+// tapDigest does what a button of a digest says, for its recipient alone.
+func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, error) {
+	btn, err := approvals.FindDigestButton(ctx, b.Pool, b.Keeper, ev.Token)
+	if isKnown(err, fault.NotFound) {
+		return "This button is not one of ours, or its requests are gone. Nothing was changed.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if btn.Channel != ch.Namespace() || btn.Identity != ev.Identity {
+		return "This card belongs to somebody else. Nothing was changed.", nil
+	}
+	user, ok, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: btn.Channel, Identity: btn.Identity})
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "You may not decide these requests any more. Nothing was changed.", nil
+	}
+	if btn.State == digestClosed && ev.Message.Message != "" {
+		// The tap is ahead of the note of what was sent, or that was lost.
+		if err := b.sentDigest(ctx, btn.Digest, ev.Message, ""); err != nil {
+			return "", err
+		}
+	}
+	text, err := b.pressDigest(ctx, ch, btn, user)
+	b.showCopy(ctx, ch, btn.ID, ev.Message)
+	return text, err
+}
+
+func (b *Bot) pressDigest(ctx context.Context, ch Channel, btn approvals.DigestButton, user identity.User) (string, error) {
+	switch {
+	case btn.Action == approvals.OpenCard && len(btn.These) == 1:
+		return b.openCard(ctx, btn.These[0], user)
+	case btn.Action == approvals.ReviewAll:
+		return b.turnDigest(ctx, btn.Digest, true)
+	case btn.Action == approvals.BackToList:
+		return b.turnDigest(ctx, btn.Digest, false)
+	case btn.Action == approvals.ApproveThese, btn.Action == approvals.RejectThese:
+		return b.decideThese(ctx, btn, actor(ch, user))
+	}
+	return "This button is not one of ours. Nothing was changed.", nil
+}
+
+// turnDigest shows the list or the review.
+func (b *Bot) turnDigest(ctx context.Context, g approvals.Digest, reviewing bool) (string, error) {
+	may, err := b.mayReview(ctx, g)
+	switch {
+	case err != nil:
+		return "", err
+	case reviewing && len(openOf(g)) == 0:
+		return "None of these requests waits any more.", nil
+	case reviewing && !may:
+		return "Some of these are not yours to decide any more: use the numbers. Nothing was changed.", nil
+	}
+	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `UPDATE card_digests SET reviewing = $2 WHERE id = $1`, g.ID, reviewing); err != nil {
+			return fmt.Errorf("turn digest: %w", err)
+		}
+		return b.queue(ctx, tx, digestArgs{DigestID: g.ID})
+	})
+	return "", err // the message itself changes
+}
+
+// openCard sends the own card of a listed request, once.
+func (b *Bot) openCard(ctx context.Context, l approvals.Listed, user identity.User) (string, error) {
+	may, err := approvals.MayDecide(ctx, b.Pool, l.Request, user.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case !may:
+		return noOwner(l.Request), nil
+	case l.Status != approvals.Pending:
+		return refusal(l.Request, notAwaited(l.Request))
+	case l.Message != "":
+		return fmt.Sprintf("The card of request #%d is in this chat already.", l.ShortID), nil
+	}
+	comes := fmt.Sprintf("The card of request #%d comes.", l.ShortID)
+	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE card_deliveries d
+			SET state = 'queued'
+			FROM card_digests g
+			WHERE d.id = $1
+			  AND d.message = ''
+			  AND d.state <> 'queued'
+			  AND g.id = d.digest_id
+			  AND g.state IN ('sent', 'dissolved')`, l.DeliveryID)
+		if err != nil {
+			return fmt.Errorf("queue card: %w", err)
+		}
+		if tag.RowsAffected() == 0 { // queued before, if the list itself is out
+			comes = fmt.Sprintf("The card of request #%d is on its way; tap again if it does not come.", l.ShortID)
+			return nil
+		}
+		return b.queue(ctx, tx, approvals.DeliverArgs{DeliveryID: l.DeliveryID})
+	})
+	if err != nil {
+		return "", err
+	}
+	return comes, nil
+}
+
+// decideThese puts one decision on each of the requests that the button was
+// made for. What others decided meanwhile, or its person may not decide any
+// more, is left out and named. A tap that comes twice is told the same.
+func (b *Bot) decideThese(ctx context.Context, btn approvals.DigestButton, who approvals.Actor) (string, error) {
+	var done, left []string
+	for _, l := range btn.These {
+		why := keptOut(l.Request)
+		if why == "" {
+			var err error
+			if why, err = b.decideOne(ctx, l, btn.Action == approvals.ApproveThese, who); err != nil {
+				return "", err
+			}
+		}
+		if why != "" {
+			left = append(left, fmt.Sprintf("#%d (%s)", l.ShortID, why))
+			continue
+		}
+		done = append(done, fmt.Sprintf("#%d", l.ShortID))
+	}
+	return bulkAnswer(btn.Action == approvals.ApproveThese, done, left), nil
+}
+
+// decideOne gives why a request could not be decided, empty when it was.
+func (b *Bot) decideOne(ctx context.Context, l approvals.Listed, approve bool, who approvals.Actor) (why string, err error) {
+	d := approvals.Decision{AgentID: l.AgentID, RequestID: l.ID, Approve: approve, Resolution: policy.Single, Actor: who}
+	r, err := b.Approvals.Decide(ctx, d)
+	if err == nil || isKnown(err, fault.Conflict) && isRepeat(r, d) {
+		return "", nil
+	}
+	f, ok := fault.As(err)
+	switch {
+	case !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable:
+		return "", err
+	case r.ResolvedAt != nil:
+		return "already " + string(r.Status), nil
+	case f.Code == "reason_awaited":
+		return "a reason is being written", nil
+	case f.Kind == fault.Forbidden:
+		return "not yours to decide", nil
+	}
+	return oneLine(f.Message, maxListedArg), nil
+}
+
+// bulkAnswer names what was left out first in importance: platforms cut long
+// answers, and the message itself shows what was decided.
+func bulkAnswer(approved bool, done, left []string) string {
+	verb := "Rejected"
+	if approved {
+		verb = "Approved once"
+	}
+	if len(left) == 0 {
+		return fmt.Sprintf("%s: %s.", verb, strings.Join(done, ", "))
+	}
+	out := "Left out: " + strings.Join(left, ", ") + "."
+	if len(done) == 0 {
+		return "Nothing was changed. " + out
+	}
+	return fmt.Sprintf("%s: %d. %s", verb, len(done), out)
+}
+
+// showCopy brings a message of a digest that is not the one noted, as a crash
+// can leave behind, to what holds now. It is tried once, as closeDuplicate.
+func (b *Bot) showCopy(ctx context.Context, ch Channel, id string, at MessageRef) {
+	g, ok, err := approvals.ReadDigest(ctx, b.Pool, id)
+	if err != nil || !ok || at.Message == "" || g.State == digestSent && at.Chat == g.Chat && at.Message == g.Message {
+		return
+	}
+	card, _, err := b.renderDigest(ctx, ch, g)
+	if err == nil {
+		err = ch.Update(ctx, at, card)
+	}
+	if err != nil {
+		b.Log.Warn("a copy of a list could not be edited", "channel", ch.Namespace(), "error", err)
+	}
+}
