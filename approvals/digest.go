@@ -37,7 +37,8 @@ type Digest struct {
 	// Chat and Message are where it is, empty before it was sent.
 	Chat, Message string
 	ShownHash     string
-	Listed        []Listed `db:"-"`
+	// Listed are in the order in which they were asked.
+	Listed []Listed `db:"-"`
 }
 
 // Listed is a request in a digest.
@@ -78,7 +79,7 @@ func readDigest(ctx context.Context, q db.Queryer, column string, value any) (d 
 		FROM card_deliveries d
 		JOIN approval_requests r ON r.id = d.request_id
 		WHERE d.digest_id = $1
-		ORDER BY d.digest_place`, d.ID)
+		ORDER BY r.id`, d.ID)
 	if err == nil {
 		d.Listed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Listed])
 	}

@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"holm/approvals"
-	"holm/internal/db"
 	"holm/internal/fault"
-	"holm/internal/identity"
 	"holm/policy"
 )
 
@@ -94,12 +90,17 @@ func (v *review) dropSingles() {
 	})
 }
 
-// shorten sets the last request of the last group aside, for want of room.
+// shorten sets the last request of the largest group aside, for want of room.
 func (v *review) shorten() {
-	last := len(v.groups) - 1
-	group := v.groups[last]
+	largest := 0
+	for i, group := range v.groups {
+		if len(group) >= len(v.groups[largest]) {
+			largest = i
+		}
+	}
+	group := v.groups[largest]
 	v.alone = append(v.alone, excluded{group[len(group)-1], "no room here"})
-	v.groups[last] = group[:len(group)-1]
+	v.groups[largest] = group[:len(group)-1]
 	v.dropSingles()
 }
 
@@ -234,109 +235,6 @@ func weightOf(c Card) int {
 	return n
 }
 
-// tapDigest does what a button of a digest says, for its recipient alone.
-func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, error) {
-	btn, err := approvals.FindDigestButton(ctx, b.Pool, b.Keeper, ev.Token)
-	if isKnown(err, fault.NotFound) {
-		return "This button is not one of ours, or its requests are gone. Nothing was changed.", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if btn.Channel != ch.Namespace() || btn.Identity != ev.Identity {
-		return "This card belongs to somebody else. Nothing was changed.", nil
-	}
-	user, ok, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: btn.Channel, Identity: btn.Identity})
-	if err != nil {
-		return "", err
-	}
-	if !ok {
-		return "You may not decide these requests any more. Nothing was changed.", nil
-	}
-	if btn.State == digestClosed && ev.Message.Message != "" {
-		// The tap is ahead of the note of what was sent, or that was lost.
-		if err := b.sentDigest(ctx, btn.Digest, ev.Message, ""); err != nil {
-			return "", err
-		}
-	}
-	text, err := b.pressDigest(ctx, ch, btn, user)
-	b.showCopy(ctx, ch, btn.ID, ev.Message)
-	return text, err
-}
-
-func (b *Bot) pressDigest(ctx context.Context, ch Channel, btn approvals.DigestButton, user identity.User) (string, error) {
-	switch {
-	case btn.Action == approvals.OpenCard && len(btn.These) == 1:
-		return b.openCard(ctx, btn.These[0], user)
-	case btn.Action == approvals.ReviewAll:
-		return b.turnDigest(ctx, btn.Digest, true)
-	case btn.Action == approvals.BackToList:
-		return b.turnDigest(ctx, btn.Digest, false)
-	case btn.Action == approvals.ApproveThese, btn.Action == approvals.RejectThese:
-		return b.decideThese(ctx, btn, actor(ch, user))
-	}
-	return "This button is not one of ours. Nothing was changed.", nil
-}
-
-// turnDigest shows the list or the review.
-func (b *Bot) turnDigest(ctx context.Context, g approvals.Digest, reviewing bool) (string, error) {
-	may, err := b.mayReview(ctx, g)
-	switch {
-	case err != nil:
-		return "", err
-	case reviewing && len(openOf(g)) == 0:
-		return "None of these requests waits any more.", nil
-	case reviewing && !may:
-		return "Some of these are not yours to decide any more: use the numbers. Nothing was changed.", nil
-	}
-	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE card_digests SET reviewing = $2 WHERE id = $1`, g.ID, reviewing); err != nil {
-			return fmt.Errorf("turn digest: %w", err)
-		}
-		return b.queue(ctx, tx, digestArgs{DigestID: g.ID})
-	})
-	return "", err // the message itself changes
-}
-
-// openCard sends the own card of a listed request, once.
-func (b *Bot) openCard(ctx context.Context, l approvals.Listed, user identity.User) (string, error) {
-	may, err := approvals.MayDecide(ctx, b.Pool, l.Request, user.ID)
-	switch {
-	case err != nil:
-		return "", err
-	case !may:
-		return noOwner(l.Request), nil
-	case l.Status != approvals.Pending:
-		return refusal(l.Request, notAwaited(l.Request))
-	case l.Message != "":
-		return fmt.Sprintf("The card of request #%d is in this chat already.", l.ShortID), nil
-	}
-	comes := fmt.Sprintf("The card of request #%d comes.", l.ShortID)
-	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			UPDATE card_deliveries d
-			SET state = 'queued'
-			FROM card_digests g
-			WHERE d.id = $1
-			  AND d.message = ''
-			  AND d.state <> 'queued'
-			  AND g.id = d.digest_id
-			  AND g.state IN ('sent', 'dissolved')`, l.DeliveryID)
-		if err != nil {
-			return fmt.Errorf("queue card: %w", err)
-		}
-		if tag.RowsAffected() == 0 { // queued before, if the list itself is out
-			comes = fmt.Sprintf("The card of request #%d is on its way; tap again if it does not come.", l.ShortID)
-			return nil
-		}
-		return b.queue(ctx, tx, approvals.DeliverArgs{DeliveryID: l.DeliveryID})
-	})
-	if err != nil {
-		return "", err
-	}
-	return comes, nil
-}
-
 // decideThese puts one decision on each of the requests that the button was
 // made for. What others decided meanwhile, or its person may not decide any
 // more, is left out and named. A tap that comes twice is told the same.
@@ -395,20 +293,4 @@ func bulkAnswer(approved bool, done, left []string) string {
 		return "Nothing was changed. " + out
 	}
 	return fmt.Sprintf("%s: %d. %s", verb, len(done), out)
-}
-
-// showCopy brings a message of a digest that is not the one noted, as a crash
-// can leave behind, to what holds now. It is tried once, as closeDuplicate.
-func (b *Bot) showCopy(ctx context.Context, ch Channel, id string, at MessageRef) {
-	g, ok, err := approvals.ReadDigest(ctx, b.Pool, id)
-	if err != nil || !ok || at.Message == "" || g.State == digestSent && at.Chat == g.Chat && at.Message == g.Message {
-		return
-	}
-	card, _, err := b.renderDigest(ctx, ch, g)
-	if err == nil {
-		err = ch.Update(ctx, at, card)
-	}
-	if err != nil {
-		b.Log.Warn("a copy of a list could not be edited", "channel", ch.Namespace(), "error", err)
-	}
 }
