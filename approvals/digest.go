@@ -49,8 +49,6 @@ type Listed struct {
 	Place int
 	// Message is the request's own card, empty while the digest alone shows it.
 	Message string
-	// DeliveryState is that of the own card once it is asked for.
-	DeliveryState string
 }
 
 // ReadDigest gives a digest and what it lists, as they are now. ok is false when
@@ -75,7 +73,7 @@ func readDigest(ctx context.Context, q db.Queryer, column string, value any) (d 
 	}
 	rows, err = q.Query(ctx, `
 		SELECT `+columns+`,
-		    d.id, d.digest_place, d.message, d.state
+		    d.id, d.digest_place, d.message
 		FROM card_deliveries d
 		JOIN approval_requests r ON r.id = d.request_id
 		WHERE d.digest_id = $1

@@ -35,12 +35,15 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 	b := w.bot
 	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
 		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
-		if err != nil || !ok || d.State != stateQueued || d.DigestState == digestCollecting || d.DigestState == digestClosed {
+		if err != nil || !ok || !d.isDue() {
 			return err
 		}
 		wanted, err := b.isWanted(ctx, d, r)
 		if err != nil {
 			return err
+		}
+		if !wanted && d.State == stateSent {
+			return nil // the digest tells
 		}
 		if !wanted {
 			return b.lost(ctx, d, stateSkipped, nil)
@@ -50,7 +53,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			return err
 		}
 		if ch == nil {
-			return b.lost(ctx, d, stateUnreachable, fmt.Errorf("channel %s is not connected", d.Channel))
+			return b.noCard(ctx, d, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		if gathered, err := b.gather(ctx, ch, d); err != nil || gathered {
 			return err
@@ -67,12 +70,12 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			// The card is out: a shutdown must not lose where.
 			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			if failed := errors.Join(b.lost(ctx, d, stateUnreachable, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
+			if failed := errors.Join(b.noCard(ctx, d, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
 				return failed
 			}
 			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.touchHomes(ctx, tx, d.address()) })
 		}
-		if failed := b.undelivered(context.WithoutCancel(ctx), d, stateQueued, err); failed != nil {
+		if failed := b.undelivered(context.WithoutCancel(ctx), d, d.State, err); failed != nil {
 			return failed
 		}
 		return again(job, fmt.Errorf("send card: %w", err))
@@ -198,6 +201,15 @@ func (b *Bot) lost(ctx context.Context, d delivery, state string, why error) err
 		return err
 	}
 	return b.Approvals.MarkUndelivered(ctx, d.RequestID)
+}
+
+// noCard notes that d cannot be brought to its recipient. What a digest shows
+// stays delivered by that.
+func (b *Bot) noCard(ctx context.Context, d delivery, why error) error {
+	if d.State == stateSent {
+		return b.undelivered(ctx, d, stateSent, why)
+	}
+	return b.lost(ctx, d, stateUnreachable, why)
 }
 
 // deliverAgain queues the cards of open requests that did not reach an

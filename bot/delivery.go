@@ -40,6 +40,18 @@ func (d delivery) address() identity.Address {
 
 func (d delivery) ref() MessageRef { return MessageRef{Chat: d.Chat, Message: d.Message} }
 
+// isDue tells whether the card is to be sent: one that waits, but not for its
+// digest, or one that a digest shows and somebody wants to see by itself.
+func (d delivery) isDue() bool {
+	switch d.DigestState {
+	case digestCollecting, digestClosed:
+		return false
+	case digestSent, digestDissolved:
+		return d.State == stateQueued || d.State == stateSent && d.Message == ""
+	}
+	return d.State == stateQueued
+}
+
 // States of a delivery that the bot sets.
 const (
 	stateQueued      = "queued"

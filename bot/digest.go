@@ -95,8 +95,14 @@ func (b *Bot) sendDigest(ctx context.Context, g approvals.Digest, last bool) err
 	if err := b.dropUnwanted(ctx, &g); err != nil {
 		return err
 	}
-	ch := b.channels[g.Channel]
-	if ch == nil || len(g.Listed) < 2 {
+	if len(g.Listed) < 2 {
+		return b.dissolve(ctx, g)
+	}
+	ch, err := b.channel(ctx, g.Channel, g.Listed[0].AgentID)
+	if err != nil {
+		return err
+	}
+	if ch == nil {
 		return b.dissolve(ctx, g)
 	}
 	card, hash, err := b.renderDigest(ctx, ch, g)
@@ -120,7 +126,12 @@ func (b *Bot) sendDigest(ctx context.Context, g approvals.Digest, last bool) err
 		b.Log.Warn("a list of requests could not be sent; sending each", "channel", g.Channel, "error", err)
 		return b.dissolve(ctx, g)
 	}
-	return fmt.Errorf("send digest: %w", err)
+	_, noted := b.Pool.Exec(ctx, `
+		UPDATE card_deliveries
+		SET attempts = attempts + 1,
+		    last_error = $2
+		WHERE digest_id = $1`, g.ID, err.Error())
+	return errors.Join(fmt.Errorf("send digest: %w", err), noted)
 }
 
 // dropUnwanted takes out what was decided before anybody saw it, and what its
@@ -164,7 +175,15 @@ func (b *Bot) allSilent(ctx context.Context, g approvals.Digest) (bool, error) {
 // sentDigest notes where g is and what it shows, unless a tap on it has told
 // that already. What has moved on meanwhile is shown by another job.
 func (b *Bot) sentDigest(ctx context.Context, g approvals.Digest, ref MessageRef, hash string) error {
-	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+	var wakes []func()
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		for _, l := range g.Listed { // in the order of their ids, so that none waits for another
+			wake, err := b.Approvals.Delivered(ctx, tx, l.ID)
+			if err != nil {
+				return err
+			}
+			wakes = append(wakes, wake)
+		}
 		tag, err := tx.Exec(ctx, `
 			UPDATE card_digests
 			SET state = 'sent',
@@ -201,6 +220,13 @@ func (b *Bot) sentDigest(ctx context.Context, g approvals.Digest, ref MessageRef
 		}
 		return b.queue(ctx, tx, digestArgs{DigestID: g.ID})
 	})
+	if err != nil {
+		return err
+	}
+	for _, wake := range wakes {
+		wake()
+	}
+	return nil
 }
 
 // unreachedDigest gives its cards back: they come again when their recipient can
@@ -278,9 +304,12 @@ func (b *Bot) refreshDigest(ctx context.Context, id string) error {
 // showDigest edits g when it shows something else. When the message is gone, the
 // cards of what is open go out by themselves. It is called in g's turn.
 func (b *Bot) showDigest(ctx context.Context, g approvals.Digest) error {
-	ch := b.channels[g.Channel]
-	if ch == nil || len(g.Listed) == 0 {
-		return nil // repaired once the channel is back; deleted with its agents
+	if len(g.Listed) == 0 {
+		return nil // deleted with its agents
+	}
+	ch, err := b.channel(ctx, g.Channel, g.Listed[0].AgentID)
+	if err != nil || ch == nil {
+		return err // repaired once the channel is back
 	}
 	card, hash, err := b.renderDigest(ctx, ch, g)
 	if err != nil {

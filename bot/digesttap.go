@@ -36,6 +36,7 @@ func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, erro
 		if err := b.sentDigest(ctx, btn.Digest, ev.Message, ""); err != nil {
 			return "", err
 		}
+		btn.State = digestSent
 	}
 	text, err := b.pressDigest(ctx, ch, btn, user)
 	b.showCopy(ctx, ch, btn.ID, ev.Message)
@@ -45,7 +46,7 @@ func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, erro
 func (b *Bot) pressDigest(ctx context.Context, ch Channel, btn approvals.DigestButton, user identity.User) (string, error) {
 	switch {
 	case btn.Action == approvals.OpenCard && len(btn.These) == 1:
-		return b.openCard(ctx, btn.These[0], user)
+		return b.openCard(ctx, btn.Digest, btn.These[0], user)
 	case btn.Action == approvals.ReviewAll:
 		return b.turnDigest(ctx, btn.Digest, true)
 	case btn.Action == approvals.BackToList:
@@ -77,7 +78,7 @@ func (b *Bot) turnDigest(ctx context.Context, g approvals.Digest, reviewing bool
 }
 
 // openCard sends the own card of a listed request, once.
-func (b *Bot) openCard(ctx context.Context, l approvals.Listed, user identity.User) (string, error) {
+func (b *Bot) openCard(ctx context.Context, g approvals.Digest, l approvals.Listed, user identity.User) (string, error) {
 	may, err := approvals.MayDecide(ctx, b.Pool, l.Request, user.ID)
 	switch {
 	case err != nil:
@@ -88,31 +89,16 @@ func (b *Bot) openCard(ctx context.Context, l approvals.Listed, user identity.Us
 		return refusal(l.Request, notAwaited(l.Request))
 	case l.Message != "":
 		return fmt.Sprintf("The card of request #%d is in this chat already.", l.ShortID), nil
+	case g.State == digestClosed:
+		return "This list is only just being sent. Please tap again.", nil
 	}
-	comes := fmt.Sprintf("The card of request #%d comes.", l.ShortID)
 	err = db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			UPDATE card_deliveries d
-			SET state = 'queued'
-			FROM card_digests g
-			WHERE d.id = $1
-			  AND d.message = ''
-			  AND d.state <> 'queued'
-			  AND g.id = d.digest_id
-			  AND g.state IN ('sent', 'dissolved')`, l.DeliveryID)
-		if err != nil {
-			return fmt.Errorf("queue card: %w", err)
-		}
-		if tag.RowsAffected() == 0 { // queued before, if the list itself is out
-			comes = fmt.Sprintf("The card of request #%d is on its way; tap again if it does not come.", l.ShortID)
-			return nil
-		}
 		return b.queue(ctx, tx, approvals.DeliverArgs{DeliveryID: l.DeliveryID})
 	})
 	if err != nil {
 		return "", err
 	}
-	return comes, nil
+	return fmt.Sprintf("The card of request #%d comes.", l.ShortID), nil
 }
 
 // showCopy brings a message of a digest that is not the one noted, as a crash

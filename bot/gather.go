@@ -118,4 +118,3 @@ func (b *Bot) newDigest(ctx context.Context, tx pgx.Tx, a identity.Address, at t
 	}
 	return id, nil
 }
-
