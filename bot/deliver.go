@@ -35,6 +35,10 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 	b := w.bot
 	return b.turns.alone(ctx, job.Args.DeliveryID, func() error {
 		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
+		if err == nil && ok && d.State == stateQueued && d.waitsInDigest() {
+			// Nothing is left to do but to see to it that the digest is sent.
+			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.queueDigest(ctx, tx, d.DigestID, time.Now()) })
+		}
 		if err != nil || !ok || !d.isDue() {
 			return err
 		}

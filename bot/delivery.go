@@ -40,16 +40,18 @@ func (d delivery) address() identity.Address {
 
 func (d delivery) ref() MessageRef { return MessageRef{Chat: d.Chat, Message: d.Message} }
 
+// waitsInDigest tells whether the digest it is in has not been sent yet.
+func (d delivery) waitsInDigest() bool {
+	return d.DigestState == digestCollecting || d.DigestState == digestClosed
+}
+
 // isDue tells whether the card is to be sent: one that waits, but not for its
 // digest, or one that a digest shows and somebody wants to see by itself.
 func (d delivery) isDue() bool {
-	switch d.DigestState {
-	case digestCollecting, digestClosed:
-		return false
-	case digestSent, digestDissolved:
-		return d.State == stateQueued || d.State == stateSent && d.Message == ""
+	if d.DigestID == "" || d.waitsInDigest() {
+		return d.DigestID == "" && d.State == stateQueued
 	}
-	return d.State == stateQueued
+	return d.State == stateQueued || d.State == stateSent && d.Message == ""
 }
 
 // States of a delivery that the bot sets.

@@ -489,3 +489,25 @@ func TestReconcileRepairsADigest(t *testing.T) {
 	})
 	w.digest(0, "1 of 2 requests wait")
 }
+
+// TestReconcileSendsADigestWhoseJobIsLost: nobody waits in it for ever.
+func TestReconcileSendsADigestWhoseJobIsLost(t *testing.T) {
+	w := listWorld(t)
+	first := w.ask(`{"n":0}`)
+	w.start()
+	w.card("ann", first)
+	w.ask(`{"n":1}`)
+	w.ask(`{"n":2}`)
+	w.gathered()
+	w.poll("the cards' own jobs done", func() bool {
+		var n int
+		must("", w.pool.QueryRow(w.ctx, `SELECT count(*) FROM river.river_job WHERE kind = 'approval_deliver' AND finalized_at IS NULL`).Scan(&n))
+		return n == 0
+	})
+	w.exec(`DELETE FROM river.river_job WHERE kind = 'bot_digest'`)
+	w.tx(func(tx pgx.Tx) error {
+		_, err := w.client.InsertManyTx(w.ctx, tx, []river.InsertManyParams{{Args: approvals.ReconcileArgs{}}})
+		return err
+	})
+	w.digest(0, "2 requests wait")
+}

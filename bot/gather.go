@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"holm/approvals"
 	"holm/internal/db"
@@ -110,11 +111,20 @@ func (b *Bot) newDigest(ctx context.Context, tx pgx.Tx, a identity.Address, at t
 	if err != nil {
 		return "", fmt.Errorf("make digest: %w", err)
 	}
-	_, err = b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: digestArgs{DigestID: id}, InsertOpts: &river.InsertOpts{
+	return id, b.queueDigest(ctx, tx, id, at)
+}
+
+// queueDigest queues the sending of a digest, unless that is queued already.
+func (b *Bot) queueDigest(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
+	_, err := b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: digestArgs{DigestID: id}, InsertOpts: &river.InsertOpts{
 		Queue: approvals.CardQueue, MaxAttempts: 100, ScheduledAt: at,
+		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
+			rivertype.JobStateRunning, rivertype.JobStateScheduled,
+		}},
 	}}})
 	if err != nil {
-		return "", fmt.Errorf("queue digest: %w", err)
+		return fmt.Errorf("queue digest: %w", err)
 	}
-	return id, nil
+	return nil
 }
