@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -15,10 +16,12 @@ import (
 	"holm/internal/testkit/telegramfake"
 )
 
-// front is a public address behind which one process answers at a time.
+// front is a public address behind which one process answers at a time, or two
+// take turns.
 type front struct {
 	*httptest.Server
-	target atomic.Pointer[url.URL]
+	target, other atomic.Pointer[url.URL]
+	turn          atomic.Int64
 }
 
 func newFront(t *testing.T) *front {
@@ -26,7 +29,11 @@ func newFront(t *testing.T) *front {
 	f := &front{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(f.target.Load())
+			to := f.target.Load()
+			if other := f.other.Load(); other != nil && f.turn.Add(1)%2 == 0 {
+				to = other
+			}
+			r.SetURL(to)
 			r.Out.Host = r.In.Host
 		},
 		ErrorLog:     log.New(io.Discard, "", 0), // deaths are a part of the tests
@@ -43,12 +50,63 @@ func newFront(t *testing.T) *front {
 	return f
 }
 
-func (f *front) leadTo(p *process) {
+func (f *front) leadTo(p *process) { f.target.Store(p.address()) }
+
+func (p *process) address() *url.URL {
 	u, err := url.Parse(p.url)
 	if err != nil {
 		panic(err) // the test's own address
 	}
-	f.target.Store(u)
+	return u
+}
+
+// TestTwentyTapsAtOnce: ten owners tap twice each, half of them to reject, and
+// Telegram brings the taps to two processes. One answer counts, everybody is told
+// of it, and the call ends by it.
+func TestTwentyTapsAtOnce(t *testing.T) {
+	telegram, _, env := withTelegram(t)
+	var owners []*telegramfake.Person
+	var identities []string
+	for n := range int64(10) {
+		owners = append(owners, telegram.PersonWithID(710001+n, fmt.Sprint("Owner ", n)).Open())
+		identities = append(identities, fmt.Sprint("telegram:", 710001+n))
+	}
+	public := newFront(t)
+	a, b := newReplicas(t, append(env, "HOLM_OWNERS="+strings.Join(identities, ","),
+		"HOLM_TELEGRAM_MODE=webhook", "HOLM_PUBLIC_URL="+public.URL)...)
+	public.leadTo(a)
+	public.other.Store(b.address())
+	telegram.WaitWebhook(public.URL + bot.WebhookPath("main", "telegram"))
+	key, seen := a.setUp("main")
+	held := later(t.Context(), a.connect(key, "60s"), map[string]any{"n": 1})
+
+	var cards []telegramfake.Message
+	for _, owner := range owners {
+		cards = append(cards, telegram.WaitMessage(owner.ID, open))
+	}
+	var taps []telegramfake.Tap
+	for n, owner := range owners {
+		label := []string{"Approve this call", "Reject"}[n%2]
+		taps = append(taps, owner.ClickStale(cards[n], label), owner.ClickStale(cards[n], label))
+	}
+	for _, tap := range taps {
+		if toast := telegram.WaitAnswer(tap); toast.Text == "" {
+			t.Error("a tap got no text")
+		}
+	}
+	got, ran := a.within(held), len(seen())
+	approved := a.field("status", "approvals", "show", "1") == "approved"
+	if approved && (got.Text != "recorded" || ran != 1) || !approved && (got.Kind != "APPROVAL_REJECTED" || ran != 0) {
+		t.Errorf("approved is %v; the call got %+v and ran %d times", approved, got, ran)
+	}
+	name := a.field("resolvedName", "approvals", "show", "1")
+	for _, owner := range owners {
+		telegram.WaitMessage(owner.ID, func(m telegramfake.Message) bool {
+			end := map[bool]string{true: "succeeded", false: "ejected by"}[approved]
+			return closed(m) && strings.Contains(m.Text, name) && strings.Contains(m.Text, end)
+		})
+	}
+	telegram.Settle()
 }
 
 // TestTelegramCallsAnyReplica: a tap that Telegram brings by webhook counts on
