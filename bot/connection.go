@@ -2,12 +2,16 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"holm/internal/db"
 	"holm/internal/identity"
 )
 
@@ -91,7 +95,8 @@ func (b *Bot) receive(ctx context.Context, c *connection) {
 
 // Refresh opens the channels that were stored since the last look, and closes
 // those that were removed. Run does so by itself; before Run it lets jobs find
-// their channels. One that settings name goes before one that is stored.
+// their channels. One that settings name goes before one that is stored. What
+// waits for the people of a channel that is there now is sent.
 func (b *Bot) Refresh(ctx context.Context) error {
 	if b.Stored == nil {
 		return nil
@@ -102,6 +107,17 @@ func (b *Bot) Refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read stored channels: %w", err)
 	}
+	for _, namespace := range b.match(list) {
+		err = errors.Join(err, db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+			return b.deliverAgain(ctx, tx, identity.Address{Channel: namespace})
+		}))
+	}
+	return err
+}
+
+// match opens and closes channels so that those of list are open, and names the
+// new ones.
+func (b *Bot) match(list []Stored) (opened []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	there := map[string]string{}
@@ -114,24 +130,25 @@ func (b *Bot) Refresh(ctx context.Context) error {
 		}
 	}
 	for _, s := range list {
-		if b.channels[s.Namespace] == nil {
-			b.open(s)
+		if b.channels[s.Namespace] == nil && b.open(s) {
+			opened = append(opened, s.Namespace)
 		}
 	}
-	return nil
+	return opened
 }
 
 // open is called with mu held.
-func (b *Bot) open(s Stored) {
+func (b *Bot) open(s Stored) (ok bool) {
 	ch, err := s.Open()
 	if err != nil {
 		b.Log.Error("a stored channel cannot be used", "channel", s.Namespace, "error", err)
-		return
+		return false
 	}
 	c := &connection{Channel: ch, agent: s.AgentID, version: s.Version}
 	b.channels[s.Namespace] = c
 	b.launch(c)
 	b.Log.Info("a channel was added", "channel", s.Namespace)
+	return true
 }
 
 // close is called with mu held.

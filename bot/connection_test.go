@@ -112,3 +112,24 @@ func TestACardFindsAChannelStoredAMomentAgo(t *testing.T) {
 	w.chat = added
 	w.card("olga", r)
 }
+
+// TestWhatWaitsIsSentOnceTheChannelIsThere: a question asked before the channel
+// was added reaches its people all the same.
+func TestWhatWaitsIsSentOnceTheChannelIsThere(t *testing.T) {
+	w := idleWorld(t)
+	shelf, added := &shelf{}, newRecorder("added")
+	w.bot.Stored = shelf.read
+	w.start()
+	w.member("added", "olga", policy.Owner, "main")
+	r := w.ask(`{}`)
+	w.poll("the card reaches nobody", func() bool {
+		state, _, _ := w.delivery("olga", r)
+		return state == "unreachable"
+	})
+	shelf.put(bot.Stored{Namespace: "added", AgentID: "main", Version: "1", Open: func() (bot.Channel, error) { return added, nil }})
+	if err := w.bot.Refresh(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.chat = added
+	w.card("olga", r)
+}

@@ -217,14 +217,15 @@ func (b *Bot) noCard(ctx context.Context, d delivery, why error) error {
 }
 
 // deliverAgain queues the cards of open requests that did not reach an
-// address: its person has just shown that they can be reached now.
+// address: its person has just shown that they can be reached now. Without an
+// identity it is those of the whole channel, which was not there before.
 func (b *Bot) deliverAgain(ctx context.Context, tx pgx.Tx, a identity.Address) error {
 	rows, err := tx.Query(ctx, `
 		UPDATE card_deliveries d
 		SET state = 'queued'
 		FROM approval_requests r
 		WHERE d.channel = $1
-		  AND d.identity = $2
+		  AND ($2 = '' OR d.identity = $2)
 		  AND d.state IN ('unreachable', 'skipped')
 		  AND r.id = d.request_id
 		  AND r.status = 'pending'
