@@ -19,7 +19,7 @@ type model struct {
 	rows         map[string]*row // by rule
 	// living is the number of the living process.
 	living int
-	// events by session in their order, records by kind and number, counted.
+	// events of each request in its session, in their order, records by kind and number, counted.
 	events  map[string][]string
 	records map[string]int
 }
@@ -124,7 +124,8 @@ func (m *model) usable(r *modelled) bool {
 }
 
 func (m *model) tell(r *modelled, event string) {
-	m.events[r.session] = append(m.events[r.session], fmt.Sprintf("%s %d", event, r.Number))
+	about := fmt.Sprintf("%d in %s", r.Number, r.session)
+	m.events[about] = append(m.events[about], event)
 }
 
 func (m *model) record(r *modelled, kind string) { m.records[fmt.Sprintf("%s %d", kind, r.Number)]++ }
