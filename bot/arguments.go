@@ -55,6 +55,11 @@ const (
 	shortArg = 20
 	// aroundArg is what a channel sets around name and value.
 	aroundArg = len(": ") + len("\n")
+	// aroundLine is what a channel sets before each further line of a value.
+	aroundLine = len("  | ")
+	// mostArgs keeps a card within the 100 spans of formatting that Telegram minds in
+	// one message: what stands outside of code it may make tappable.
+	mostArgs = 80
 	// spare is for the line that counts missing arguments, and what channels
 	// set between the parts of a card.
 	spare = 120
@@ -67,6 +72,7 @@ const (
 func fit(args []Arg, limits Limits, c Card) (fitted []Arg, notes []string, whole bool) {
 	room := limits.Total - size(c) - spare
 	n, shown := widest(args, limits.Value, room)
+	shown = min(shown, mostArgs)
 	whole = shown == len(args)
 	for _, a := range args[:shown] {
 		a = cutArg(a, n)
@@ -93,7 +99,8 @@ func widest(args []Arg, most, room int) (n, shown int) {
 func cost(args []Arg, n int) int {
 	sum := 0
 	for _, a := range args {
-		sum += min(length(a.Name), maxArgKey+1) + aroundArg + min(length(a.Value), n+remark)
+		most := n + remark
+		sum += min(length(a.Name), maxArgKey+1) + aroundArg + min(length(a.Value), most) + aroundLine*min(strings.Count(a.Value, "\n"), most)
 	}
 	return sum
 }

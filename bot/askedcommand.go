@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"holm/approvals"
-	"holm/policy"
 )
 
 // maxRequests is how many requests of an agent a requester is shown.
@@ -78,14 +77,4 @@ func (b *Bot) someAgents(l line) ([]string, error) {
 	}
 	one, err := b.oneAgent(l)
 	return []string{one}, err
-}
-
-// roleOf is the person's role with an agent.
-func (p person) roleOf(agentID string) policy.Role {
-	for _, r := range p.roles {
-		if r.AgentID == agentID {
-			return r.Role
-		}
-	}
-	return ""
 }

@@ -203,6 +203,22 @@ func TestACardWithoutAWayToTheArgumentsCannotApprove(t *testing.T) {
 	}
 }
 
+// What a channel adds to each line and to each argument counts as well.
+func TestACardThatChannelsMustCutIsNotWhole(t *testing.T) {
+	many := map[string]int{}
+	for i := range 100 {
+		many[fmt.Sprint("a", i)] = i
+	}
+	for name, args := range map[string][]byte{
+		"lines":     must(json.Marshal(map[string]string{"text": "x" + strings.Repeat("\ny", surface.Limits.Total/5)})),
+		"arguments": must(json.Marshal(many)),
+	} {
+		if labels := labelsOf(bot.Render(open(string(args)), surface)); !slices.Contains(labels, bot.LabelDetails) {
+			t.Errorf("%s: no way to the rest: %v", name, labels)
+		}
+	}
+}
+
 func labelsOf(c bot.Card) []string {
 	var labels []string
 	for _, b := range slices.Concat(c.Buttons...) {
