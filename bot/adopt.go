@@ -42,15 +42,20 @@ func (b *Bot) adopt(ctx context.Context, btn approvals.Button, at MessageRef) er
 // closeDuplicate brings a second card of the same delivery, which such a crash
 // can leave behind, to the state of its request. It is tried once: tapping the
 // card again tries again. Later states are shown by the first card alone, and
-// the second says so.
-func (b *Bot) closeDuplicate(ctx context.Context, ch Channel, deliveryID string, at MessageRef) {
+// the second says so. Where the question is open, a card that a person has just
+// used keeps its buttons.
+func (b *Bot) closeDuplicate(ctx context.Context, ch Channel, deliveryID string, at MessageRef, used bool) {
 	d, r, ok, err := readDelivery(ctx, b.Pool, deliveryID)
 	if err != nil || !ok || at.Message == "" || d.ref() == at {
 		return
 	}
 	card, _ := b.render(ch, d, r)
-	if r.Unclaimed() || r.Executing() {
+	unused := r.Status == approvals.Pending && !used
+	if unused || r.Unclaimed() || r.Executing() {
 		card.Notes = append(card.Notes, "This is a second copy of the card. The other one shows how it ends.")
+	}
+	if unused {
+		card.Buttons = nil
 	}
 	if err := ch.Update(ctx, at, card); err != nil {
 		b.Log.Warn("a duplicate card could not be edited", "channel", ch.Namespace(), "approval_id", r.ID, "error", err)

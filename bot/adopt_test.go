@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"strings"
 	"testing"
 
 	"holm/bot"
@@ -60,4 +61,27 @@ func TestTapOnADuplicateCardClosesBoth(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// While a card is sent again, a tap shows that the first sending has arrived: the
+// card that was tapped stays, and the other is not left open.
+func TestACardSentBehindAnAdoptedOneIsClosed(t *testing.T) {
+	w := idleWorld(t)
+	w.owner("ann")
+	r := w.ask(`{}`)
+	w.chat.before = func(what string, _ bot.Card) error {
+		if what == "send" {
+			w.exec(`UPDATE card_deliveries SET state = 'sent', chat = 'ann', message = 'tapped' WHERE request_id = $1`, r.ID) // as adopt does
+		}
+		return nil
+	}
+	w.start()
+	w.see("the later copy without buttons", func() bool {
+		card := w.find("ann", "#1")
+		return card != nil && len(card.card.Buttons) == 0 && strings.Contains(strings.Join(card.card.Notes, " "), "second copy")
+	})
+	var at string
+	if err := w.pool.QueryRow(t.Context(), `SELECT message FROM card_deliveries`).Scan(&at); err != nil || at != "tapped" {
+		t.Errorf("the card is said to be %q (%v), want the one that was tapped", at, err)
+	}
 }

@@ -72,7 +72,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 		switch {
 		case err == nil:
 			// The card is out: a shutdown must not lose where.
-			return b.sent(context.WithoutCancel(ctx), d, r, ref, hash)
+			return b.sent(context.WithoutCancel(ctx), ch, d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
 			if failed := errors.Join(b.noCard(ctx, d, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
 				return failed
@@ -100,9 +100,11 @@ func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bo
 }
 
 // sent notes where the card is and what it shows. Should the request have
-// moved on meanwhile, an edit is queued with it.
-func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref MessageRef, hash string) error {
+// moved on meanwhile, an edit is queued with it. Should a tap have shown another
+// card of the delivery, that one stays and this one is closed.
+func (b *Bot) sent(ctx context.Context, ch Channel, d delivery, r approvals.Request, ref MessageRef, hash string) error {
 	var wake func()
+	second := false
 	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) (err error) {
 		if wake, err = b.Approvals.Delivered(ctx, tx, r.ID); err != nil {
 			return err
@@ -121,9 +123,10 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 			FROM approval_requests r
 			WHERE d.id = $1
 			  AND r.id = d.request_id
+			  AND (d.state <> 'sent' OR d.message IN ('', $3))
 			RETURNING r.version`, d.ID, ref.Chat, ref.Message, r.Version, hash).Scan(&version)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil // deleted with its agent
+		if second = errors.Is(err, pgx.ErrNoRows); second {
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("note sent card: %w", err)
@@ -150,6 +153,9 @@ func (b *Bot) sent(ctx context.Context, d delivery, r approvals.Request, ref Mes
 	})
 	if err == nil {
 		wake()
+	}
+	if err == nil && second {
+		b.closeDuplicate(ctx, ch, d.ID, ref, false)
 	}
 	return err
 }

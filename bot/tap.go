@@ -96,7 +96,7 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 	}
 	text, err := b.press(ctx, ch, ev, btn, user)
 	if btn.Action != approvals.ShowDetails && btn.Action != approvals.Review {
-		b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message)
+		b.closeDuplicate(ctx, ch, btn.DeliveryID, ev.Message, true)
 	}
 	return text, err
 }
