@@ -50,7 +50,8 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 				return err
 			}
 			return c.print(cmd, added, func(w io.Writer) {
-				fmt.Fprintf(w, "Server %s is registered (%s). Let an agent use it: holm grant AGENT %s [--ask]\n", added.Name, added.Transport, added.Name)
+				fmt.Fprintf(w, "Server %s is registered (%s). Is it up, and with which tools: holm show server %s\nLet an agent use it: holm grant AGENT %s [--ask]\n",
+					added.Name, added.Transport, added.Name, added.Name)
 			})
 		},
 	}

@@ -186,7 +186,7 @@ func (c *cli) newChannelsTestCommand() *cobra.Command {
 
 func printReached(w io.Writer, list []httpapi.ChannelReached) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "No owner has an address there. Invite one: holm invite --role owner")
+		fmt.Fprintln(w, "No owner has an address on a channel (holm channels list). Invite one: holm invite --agent AGENT --role owner")
 		return
 	}
 	table(w, "PERSON NAME AGENT REACHED", func(row func(...any)) {

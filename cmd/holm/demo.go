@@ -296,6 +296,7 @@ func (d *demoRound) nextSteps(url, key string) {
   Connect Claude Code:       claude mcp add --transport http holm http://127.0.0.1:4767/mcp --header "Authorization: Bearer KEY"
   Approve on Telegram:       HOLM_TELEGRAM_TOKEN=… holm serve, then holm invite --agent AGENT --role owner
   Approve on Slack:          HOLM_SLACK_APP_TOKEN=… HOLM_SLACK_BOT_TOKEN=… holm serve, then the same
+  Approve on Discord:        HOLM_DISCORD_TOKEN=… holm serve, then the same
   Each step is in README.md.`)
 }
 

@@ -59,8 +59,13 @@ func usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
 
-// flagError names a flag that is spelled almost like the unknown one.
+// flagError names a flag that is spelled almost like the unknown one, and says of
+// a number what is none.
 func flagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) && value.GetFlag().Value.Type() == "int" {
+		return usagef("--%s: %q is not a whole number; see %s --help", value.GetFlag().Name, value.GetValue(), cmd.CommandPath())
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usagef("%v; see %s --help", err, cmd.CommandPath())

@@ -24,6 +24,11 @@ func (c *cli) newExplainCommand() *cobra.Command {
 			"  holm explain claude /srv/data/a.txt --type file --scope '{\"mode\":\"read\"}'",
 		Args: exactly("AGENT", "KEY"),
 		RunE: func(cmd *cobra.Command, words []string) error {
+			for flag, text := range map[string]string{"--args": args, "--scope": scope} {
+				if text != "" && !json.Valid([]byte(text)) {
+					return usagef("%s: %q is no JSON", flag, text)
+				}
+			}
 			check := client.Check{Resource: client.Resource{Type: kind, Key: words[1], Scope: raw(scope)}, Tool: tool, Args: raw(args)}
 			if err := check.Speak(as); err != nil {
 				return usagef("--as: %v", err)

@@ -41,7 +41,7 @@ func printGrants(w io.Writer, agent string, list []approvals.Grant) {
 	}
 	table(w, "NO TOOL REQUESTER ARGUMENTS USED LEFT UNTIL BY", func(row func(...any)) {
 		for _, g := range list {
-			arguments, left, until := "any", "-", "revoked"
+			arguments, left, until := "any", "-", "for good"
 			if g.Binding == policy.BindArguments {
 				arguments = "these"
 			}

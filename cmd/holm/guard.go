@@ -116,7 +116,7 @@ func guard(cmd *cobra.Command, holm *client.Client, agent string, wait int, argv
 		return errors.New("interrupted while waiting for the gate; nothing was run")
 	}
 	if err != nil {
-		return err
+		return ofKey(err, agent)
 	}
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
 	outcome, message, err := execute(run)
@@ -124,6 +124,14 @@ func guard(cmd *cobra.Command, holm *client.Client, agent string, wait int, argv
 		tellOutcome(cmd, holm, agent, permission.RequestID, outcome, message)
 	}
 	return err
+}
+
+// ofKey says what helps where the key is another agent's: to it, this one does not exist.
+func ofKey(err error, agent string) error {
+	if !isNotFound(err) {
+		return err
+	}
+	return &exitError{code: exitNotFound, message: fmt.Sprintf("to this key there is no agent %q; name the agent of the key with --agent or HOLM_AGENT", agent)}
 }
 
 // program finds what is to run before anybody is asked about it.

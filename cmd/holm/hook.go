@@ -96,7 +96,7 @@ func (c *cli) claudeCode(cmd *cobra.Command, f gateFlags) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Duration(f.wait)*time.Second+answerMargin)
 	defer cancel()
 	_, err = holm.Enforce(ctx, agent, client.Enforcement{Check: question, Wait: f.wait})
-	return err
+	return ofKey(err, agent)
 }
 
 const noWorkaround = "Do not try to reach the same effect in another way."

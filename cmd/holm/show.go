@@ -93,7 +93,7 @@ func (c *cli) describeAgent(cmd *cobra.Command, name string) (a agentDetails, er
 func printAgent(w io.Writer, a agentDetails) {
 	fmt.Fprintf(w, "Agent %s: %s unless a row says otherwise; %s\n", a.ID, a.DefaultDecision, a.Access)
 	for _, k := range a.Keys {
-		fmt.Fprintf(w, "  key     %s  made %s  %s\n", k.Prefix, when(k.CreatedAt), keyState(k))
+		fmt.Fprintf(w, "  key     %s  made %s%s\n", k.Prefix, when(k.CreatedAt), keyState(k))
 	}
 	for _, m := range a.Members {
 		fmt.Fprintf(w, "  %-7s %s (%s)\n", m.Role, oneLine(m.Name), oneLine(strings.Join(m.Identities, ", ")))
@@ -107,9 +107,9 @@ func printAgent(w io.Writer, a agentDetails) {
 func keyState(k identity.Key) string {
 	switch {
 	case k.RevokedAt != nil:
-		return "revoked " + when(*k.RevokedAt)
+		return "  revoked " + when(*k.RevokedAt)
 	case k.ExpiresAt != nil:
-		return "until " + when(*k.ExpiresAt)
+		return "  until " + when(*k.ExpiresAt)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -89,7 +90,7 @@ func check(address string, events []string) error {
 	}
 	for _, event := range events {
 		if !slices.Contains(session.Types(), event) {
-			return fault.Invalidf("no event is called %q; there are: %v", event, session.Types())
+			return fault.Invalidf("no event is called %q; there are: %s", event, strings.Join(session.Types(), ", "))
 		}
 	}
 	return nil
