@@ -129,7 +129,7 @@ func (c *cli) newApprovalsShowCommand(agent *string) *cobra.Command {
 			}
 			r, err := holm.Approval(cmd.Context(), name, requestName(args[0]))
 			if err != nil {
-				return err
+				return elsewhere(err, *agent, name)
 			}
 			return c.print(cmd, r, func(w io.Writer) { printRequest(w, r) })
 		},
@@ -146,6 +146,14 @@ func cardLine(d approvals.Delivery) string {
 		text += ": " + d.LastError
 	}
 	return text
+}
+
+// elsewhere says of what was not found whose it would be, where no agent was named.
+func elsewhere(err error, named, agent string) error {
+	if named != "" || !isNotFound(err) {
+		return err
+	}
+	return fmt.Errorf("%w; looked for with agent %s, --agent names another", err, agent)
 }
 
 // requestName takes "#12" for 12, as cards write it.

@@ -72,7 +72,7 @@ func (c *cli) newRevokeGrantCommand(agent *string) *cobra.Command {
 			}
 			g, err := holm.RevokeGrant(cmd.Context(), name, requestName(args[len(args)-1]))
 			if err != nil {
-				return err
+				return elsewhere(err, *agent, name)
 			}
 			return c.print(cmd, g, func(w io.Writer) {
 				fmt.Fprintf(w, "Revoked: %s for %s, approved by request %d and used %s.\n",

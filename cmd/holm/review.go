@@ -92,7 +92,7 @@ func (c *cli) newCancelCommand(agent *string) *cobra.Command {
 			}
 			r, err := holm.Cancel(cmd.Context(), name, requestName(args[0]), reason)
 			if err != nil {
-				return err
+				return elsewhere(err, *agent, name)
 			}
 			return c.print(cmd, r, func(w io.Writer) {
 				fmt.Fprintf(w, "Request %d is cancelled: %s\n", r.ShortID, oneLine(r.ResourceKey))
@@ -110,7 +110,7 @@ func (c *cli) review(cmd *cobra.Command, agent, request string, review httpapi.R
 	}
 	r, err := holm.Review(cmd.Context(), name, requestName(request), review)
 	if err != nil {
-		return err
+		return elsewhere(err, agent, name)
 	}
 	return c.print(cmd, r, func(w io.Writer) {
 		if r.Status == approvals.Pending {
