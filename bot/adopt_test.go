@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -83,5 +84,31 @@ func TestACardSentBehindAnAdoptedOneIsClosed(t *testing.T) {
 	var at string
 	if err := w.pool.QueryRow(t.Context(), `SELECT message FROM card_deliveries`).Scan(&at); err != nil || at != "tapped" {
 		t.Errorf("the card is said to be %q (%v), want the one that was tapped", at, err)
+	}
+}
+
+// A sending fails whose card has arrived, and a tap shows that before the failure
+// is noted: the card stays known and shows how its request ends.
+func TestAFailureBehindATapForgetsNoCard(t *testing.T) {
+	w := idleWorld(t)
+	w.owner("ann")
+	r := w.ask(`{}`)
+	w.chat.before = func(what string, _ bot.Card) error {
+		if what != "send" {
+			return nil
+		}
+		w.exec(`UPDATE card_deliveries SET state = 'sent', chat = 'ann', message = 'tapped' WHERE request_id = $1`, r.ID) // as adopt does
+		return errors.New("the answer is lost")
+	}
+	w.start()
+	w.poll("the failed delivery", func() bool {
+		var done bool
+		err := w.pool.QueryRow(w.ctx, `SELECT EXISTS (SELECT 1 FROM river.river_job WHERE kind = 'approval_deliver' AND attempt > 0 AND state <> 'running')`).Scan(&done)
+		return must(done, err)
+	})
+	w.hurry()
+	w.settled()
+	if state, _, _ := w.delivery("ann", r); state != "sent" {
+		t.Errorf("the card is said to be %s", state)
 	}
 }

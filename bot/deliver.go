@@ -186,7 +186,8 @@ func priorityOf(args river.JobArgs) int {
 }
 
 // undelivered notes the state of a card that could not be brought to its
-// recipient, and why.
+// recipient, and why; unless it has moved since d was read: a tap may have shown
+// meanwhile that it has arrived.
 func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why error) error {
 	reason, tried := "", 0
 	if why != nil {
@@ -197,7 +198,9 @@ func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why err
 		SET state = $2,
 		    attempts = attempts + $3,
 		    last_error = $4
-		WHERE id = $1`, d.ID, state, tried, reason)
+		WHERE id = $1
+		  AND state = $5
+		  AND message = $6`, d.ID, state, tried, reason, d.State, d.Message)
 	if err != nil {
 		return fmt.Errorf("note undelivered card: %w", err)
 	}
