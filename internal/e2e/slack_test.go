@@ -13,7 +13,7 @@ import (
 // Holm to it by signed HTTP.
 func withSlack(t *testing.T) (*slackfake.Server, *slackfake.Person, []string) {
 	t.Helper()
-	slack := slackfake.New(t, slackfake.Options{AckTimeout: patience, RetryDelays: []time.Duration{0, time.Second, time.Second}})
+	slack := slackfake.New(t, slackfake.Options{AckTimeout: patience, TriggerLife: patience, RetryDelays: []time.Duration{0, time.Second, time.Second}})
 	owner, app := slack.Person("olga"), slack.App(0)
 	return slack, owner, []string{
 		"HOLM_SLACK_MODE=events", "HOLM_SLACK_BOT_TOKEN=" + app.BotToken, "HOLM_SLACK_SIGNING_SECRET=" + app.SigningSecret,
@@ -73,7 +73,8 @@ func TestSlackForms(t *testing.T) {
 	}
 
 	held = later(t.Context(), session, map[string]any{"n": 2})
-	owner.Click("Reject with reason…").Acked()
+	second := owner.WaitMessage("the card of request 2", func(m slackfake.Message) bool { return strings.Contains(m.Shown(), "#2") && len(m.Buttons()) > 0 })
+	owner.ClickIn(second, "Reject with reason…").Acked() // the first card may have that button still
 	owner.WaitModal("the question", func(v slackfake.View) bool { return v.Title == "Reject request #2" })
 	owner.Submit(map[string]string{"Reason": "not on a Friday"}).Acked()
 	if got := p.within(held); !strings.Contains(got.Text, "not on a Friday") {

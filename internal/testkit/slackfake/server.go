@@ -35,6 +35,8 @@ type Options struct {
 	// AckTimeout is how long an envelope waits for its acknowledgement, 3 s by
 	// default, as at Slack.
 	AckTimeout time.Duration
+	// TriggerLife is how long a trigger opens a view, 3 s by default, as at Slack.
+	TriggerLife time.Duration
 	// PingInterval is the time between pings on a socket, 5 s by default.
 	PingInterval time.Duration
 	// RetryDelays are the waits before the attempts 1, 2 and 3 of an event that
@@ -141,6 +143,7 @@ func withDefaults(o Options) Options {
 		o.Apps = []App{{}}
 	}
 	o.AckTimeout = cmp.Or(o.AckTimeout, 3*time.Second)
+	o.TriggerLife = cmp.Or(o.TriggerLife, triggerLife)
 	o.PingInterval = cmp.Or(o.PingInterval, 5*time.Second)
 	if o.RetryDelays == nil {
 		o.RetryDelays = []time.Duration{0, time.Minute, 5 * time.Minute}

@@ -54,7 +54,7 @@ func (s *Server) redeemTrigger(a *app, id string) (user string, err error) {
 		return "", refuse("invalid_trigger_id")
 	case t.used:
 		return "", refuse("exchanged_trigger_id")
-	case s.now().Sub(t.made) > triggerLife:
+	case s.now().Sub(t.made) > s.opts.TriggerLife:
 		return "", refuse("expired_trigger_id")
 	}
 	t.used = true
