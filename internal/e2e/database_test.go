@@ -54,7 +54,8 @@ func newDatabase(t *testing.T) *database {
 func (d *database) start() {
 	d.t.Helper()
 	var err error
-	if d.server, err = embedded.Start(d.t.Context(), embedded.Config{DataDir: d.dir, Fast: true}); err != nil {
+	// Not Fast: what was committed must be there after a crash.
+	if d.server, err = embedded.Start(d.t.Context(), embedded.Config{DataDir: d.dir}); err != nil {
 		d.t.Fatal(err)
 	}
 }
