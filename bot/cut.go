@@ -43,6 +43,17 @@ func sticks(before, after rune) bool {
 		isRegional(before) && isRegional(after)
 }
 
+// Whole takes off the end of kept what belongs together with rest: a character
+// without its accents, or half of a joined emoji, would show something else. It
+// is for channels, which cut by their platform's own measure.
+func Whole(kept, rest []rune) []rune {
+	for len(kept) > 0 && len(rest) > 0 && sticks(kept[len(kept)-1], rest[0]) {
+		rest = kept[len(kept)-1:]
+		kept = kept[:len(kept)-1]
+	}
+	return kept
+}
+
 const joiner = '\u200d'
 
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }

@@ -152,7 +152,7 @@ const worthCutting = 24
 func value(s string, cut, n int, show func(string) string) string {
 	runes := []rune(s)
 	if len(runes)-worthCutting > n {
-		kept := whole(runes[:n], runes[n:])
+		kept := bot.Whole(runes[:n], runes[n:])
 		s, cut = string(kept), cut+len(runes)-len(kept)
 	}
 	if cut == 0 {

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf16"
 
 	"holm/bot"
@@ -62,23 +61,5 @@ func line(text string, n int) string {
 		used += utf16.RuneLen(runes[fit])
 		fit++
 	}
-	return string(whole(runes[:fit], runes[fit:])) + "…"
-}
-
-// whole takes off the end of kept what belongs together with rest: a character
-// without its accents, or half of a joined emoji, would show something else.
-func whole(kept, rest []rune) []rune {
-	for len(kept) > 0 && len(rest) > 0 && sticks(kept[len(kept)-1], rest[0]) {
-		rest = kept[len(kept)-1:]
-		kept = kept[:len(kept)-1]
-	}
-	return kept
-}
-
-const joiner = '\u200d'
-
-func sticks(before, after rune) bool {
-	return before == joiner || after == joiner ||
-		unicode.In(after, unicode.Mn, unicode.Mc, unicode.Me, unicode.Variation_Selector) ||
-		(after >= 0x1F3FB && after <= 0x1F3FF) // skin tones
+	return string(bot.Whole(runes[:fit], runes[fit:])) + "…"
 }

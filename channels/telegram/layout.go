@@ -162,7 +162,7 @@ const worthCutting = 24
 func value(s string, cut, n int, visible func(string) string, tag string) richText {
 	runes := []rune(s)
 	if len(runes)-worthCutting > n {
-		kept := whole(runes[:n], runes[n:])
+		kept := bot.Whole(runes[:n], runes[n:])
 		s, cut = string(kept), cut+len(runes)-len(kept)
 	}
 	t := richText{{text: visible(s), tag: tag}}

@@ -2,11 +2,12 @@ package telegram
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-telegram/bot/models"
+
+	"holm/bot"
 )
 
 // span is a piece of text in one format; tag is an HTML tag of the Bot API or
@@ -78,25 +79,7 @@ func cutTo(s string, n int) string {
 		used += utf16.RuneLen(runes[fit])
 		fit++
 	}
-	return string(whole(runes[:fit], runes[fit:])) + "…"
+	return string(bot.Whole(runes[:fit], runes[fit:])) + "…"
 }
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
-
-// whole takes off the end of kept what belongs together with rest: a character
-// without its accents, or half of a joined emoji, would show something else.
-func whole(kept, rest []rune) []rune {
-	for len(kept) > 0 && len(rest) > 0 && sticks(kept[len(kept)-1], rest[0]) {
-		rest = kept[len(kept)-1:]
-		kept = kept[:len(kept)-1]
-	}
-	return kept
-}
-
-const joiner = '\u200d'
-
-func sticks(before, after rune) bool {
-	return before == joiner || after == joiner ||
-		unicode.In(after, unicode.Mn, unicode.Mc, unicode.Me, unicode.Variation_Selector) ||
-		(after >= 0x1F3FB && after <= 0x1F3FF) // skin tones
-}
