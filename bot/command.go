@@ -121,7 +121,7 @@ func (b *Bot) reply(ctx context.Context, l line, reply string) error {
 }
 
 func (b *Bot) replyTo(ctx context.Context, l *line) (string, error) {
-	if text, ok, err := b.promptAnswer(ctx, l.ch, l.ev); ok || err != nil {
+	if text, ok, err := b.promptAnswer(ctx, l); ok || err != nil {
 		return text, err
 	}
 	var err error

@@ -66,8 +66,8 @@ func inWords(decision approvals.Action, r approvals.Request) string {
 }
 
 // ask puts the question and notes the message that carries it, if any. A crash
-// between the two asks once more; an answer to the message that nobody noted
-// decides nothing.
+// between the two asks once more; for an answer to the message that nobody
+// noted see unnoted.
 func (b *Bot) ask(ctx context.Context, asker Asker, ev Event, btn approvals.Button, decision approvals.Action) (string, error) {
 	what, title := "rejected", "Reject"
 	if decision.Approves() {
@@ -165,7 +165,8 @@ func (b *Bot) handleClosed(ctx context.Context, ch Channel, ev Event) error {
 
 // promptAnswer takes a text that answers a message which asked for a reason; ok
 // is false when it answers none, or not one that was put to this person.
-func (b *Bot) promptAnswer(ctx context.Context, ch Channel, ev Event) (text string, ok bool, err error) {
+func (b *Bot) promptAnswer(ctx context.Context, l *line) (text string, ok bool, err error) {
+	ch, ev := l.ch, l.ev
 	if ev.ReplyTo.Message == "" || !ev.Direct {
 		return "", false, nil
 	}
@@ -179,11 +180,14 @@ func (b *Bot) promptAnswer(ctx context.Context, ch Channel, ev Event) (text stri
 		  AND p.chat = $2
 		  AND p.message = $3`, ch.Namespace(), ev.ReplyTo.Chat, ev.ReplyTo.Message).
 		Scan(&btn.Action, &btn.ID, &btn.ButtonID, &identity)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && identity != ev.Identity {
-		return "", false, nil
+	if errors.Is(err, pgx.ErrNoRows) {
+		return b.unnoted(ctx, l)
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("read question: %w", err)
+	}
+	if identity != ev.Identity {
+		return "", false, nil
 	}
 	r, err := approvals.Lookup(ctx, b.Pool, btn.ID)
 	if err != nil {
@@ -191,6 +195,57 @@ func (b *Bot) promptAnswer(ctx context.Context, ch Channel, ev Event) (text stri
 	}
 	text, err = b.giveReason(ctx, ch, ev, r, btn.Action)
 	return text, true, err
+}
+
+// notingTime is how long the note of a question may take to follow its message.
+const notingTime = 5 * time.Second
+
+// unnoted takes a text that answers a message of ours which carries no question
+// that is known. While its writer keeps a request for a reason and no question
+// about that is noted, it may be the answer to one that is on its way to be
+// noted: the error has it read once more. After notingTime it is told what to
+// do, for it is no word to an agent.
+func (b *Bot) unnoted(ctx context.Context, l *line) (text string, ok bool, err error) {
+	user, known, err := identity.FindUser(ctx, b.Pool, identity.Address{Channel: l.ch.Namespace(), Identity: l.ev.Identity})
+	if err != nil || !known {
+		return "", false, err
+	}
+	who := actor(l.ch, user)
+	var id string
+	var fresh bool
+	err = b.Pool.QueryRow(ctx, `
+		SELECT r.id, i.received_at > clock_timestamp() - $4 * interval '1 second'
+		FROM card_deliveries d
+		JOIN approval_requests r ON r.id = d.request_id
+		JOIN inbox i ON i.channel = d.channel AND i.event_id = $3
+		WHERE d.channel = $1
+		  AND d.identity = $2
+		  AND r.status = 'pending'
+		  AND r.hold ->> 'by' = $5
+		  AND NOT EXISTS (SELECT FROM card_deliveries own WHERE own.channel = d.channel AND own.chat = $7 AND own.message = $8)
+		  AND NOT EXISTS (
+		          SELECT
+		          FROM reason_prompts p
+		          WHERE p.delivery_id = d.id
+		            AND p.created_at > (r.hold ->> 'until')::timestamptz - $6 * interval '1 second')
+		ORDER BY r.created_at DESC
+		LIMIT 1`, l.ch.Namespace(), l.ev.Identity, l.event.EventID, notingTime.Seconds(), who.ID(), approvals.HoldTime.Seconds(),
+		l.ev.ReplyTo.Chat, l.ev.ReplyTo.Message).Scan(&id, &fresh)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read holds: %w", err)
+	}
+	if fresh {
+		return "", false, errors.New("the question that this answers is not noted yet")
+	}
+	r, err := approvals.Lookup(ctx, b.Pool, id)
+	if err != nil || r.Held() == nil {
+		return "", false, err
+	}
+	return fmt.Sprintf("I cannot tell which question this answers, and nothing was recorded. To give your reason, tap the button on the card again, or send: %s.",
+		inWords(r.Held().Action, r)), true, nil
 }
 
 // reasonOf takes the answer to the question that a token names.

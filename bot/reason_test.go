@@ -1,8 +1,11 @@
 package bot_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"holm/approvals"
 	"holm/bot"
@@ -208,6 +211,64 @@ func TestAQuestionThatCannotBePutLeavesTheDialog(t *testing.T) {
 	w.chat.mu.Unlock()
 	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelOther)), "could not be asked")
 	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelTooRisky)), "Rejected")
+}
+
+// answersEarly answers the question while it is still being put, and waits until
+// that was looked at once.
+func (w *world) answersEarly(asked question, text string) {
+	w.store(bot.Event{Kind: bot.Text, Identity: asked.identity, Name: asked.identity, Direct: true, Text: text, ReplyTo: asked.at})
+	ctx, cancel := context.WithTimeout(w.ctx, waitFor)
+	defer cancel()
+	for looked := false; !looked; time.Sleep(10 * time.Millisecond) {
+		err := w.pool.QueryRow(ctx, `
+			SELECT EXISTS (SELECT
+			               FROM river.river_job j
+			               JOIN inbox i ON i.event_id = j.args ->> 'eventId'
+			               WHERE i.payload ->> 'Text' = $1
+			                 AND cardinality(j.errors) > 0)`, text).Scan(&looked)
+		if err != nil {
+			w.t.Error(err)
+			return
+		}
+	}
+}
+
+// TestAnAnswerThatComesBeforeItsQuestionIsNoted: people and platforms are
+// faster than the note of which message the question is.
+func TestAnAnswerThatComesBeforeItsQuestionIsNoted(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	r := w.ask(`{}`)
+	w.startReason("ann", r)
+	w.chat.asking = func(asked question) error {
+		w.answersEarly(asked, "not on a Friday")
+		return nil
+	}
+	w.tap("ann", w.labelled("ann", r, bot.LabelOther))
+	w.see("the rejection on the card", func() bool { return w.find("ann", "⛔ Rejected · #1") != nil })
+	wantRejected(t, w.now(r), "Ann", "not on a Friday")
+}
+
+// TestAnAnswerToAQuestionThatWasNeverNoted: the platform put the question and
+// its answer was lost.
+func TestAnAnswerToAQuestionThatWasNeverNoted(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	r := w.ask(`{}`)
+	w.startReason("ann", r)
+	w.chat.asking = func(question) error { return errors.New("connection reset") }
+	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelOther)), "could not be asked")
+	asked := w.question("ann", 1)
+	said := w.replyTo("ann", func() {
+		w.answersEarly(asked, "not on a Friday")
+		w.exec(`UPDATE inbox SET received_at = received_at - interval '1 minute'`)
+	})
+	contains(t, said, "cannot tell which question", "reject main#1 REASON")
+	if now := w.now(r); now.Held() == nil {
+		t.Errorf("request is %+v", now)
+	}
+	contains(t, w.says("ann", "reject main#1 not on a Friday"), "Rejected: request #1")
+	wantRejected(t, w.now(r), "Ann", "not on a Friday")
 }
 
 // TestARuleThatWantsReasons: the same dialog serves every decision.

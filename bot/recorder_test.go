@@ -31,6 +31,9 @@ type recorder struct {
 	// before is called ahead of each Send and Update, without the lock; its
 	// error is what the platform answers.
 	before func(what string, c bot.Card) error
+	// asking is called while a question is seen and Ask has not returned yet; its
+	// error is what Ask returns.
+	asking func(question) error
 	// beforeSendTo is the same for each Send, by recipient.
 	beforeSendTo func(to bot.Recipient) error
 }
@@ -161,7 +164,14 @@ func (c *recorder) Ask(_ context.Context, ev bot.Event, q bot.Question) (bot.Mes
 	}
 	c.questions = append(c.questions, asked)
 	c.touch()
-	return asked.at, nil
+	if c.asking == nil {
+		return asked.at, nil
+	}
+	asking := c.asking
+	c.mu.Unlock()
+	err := asking(asked)
+	c.mu.Lock()
+	return asked.at, err
 }
 
 func (c *recorder) AsksAtOnce() bool { return c.atOnce }
