@@ -89,7 +89,12 @@ func program(t *testing.T) string {
 	data, err := os.ReadFile(self)
 	must(t, err)
 	path := filepath.Join(openDir(t), "holm")
-	must(t, os.WriteFile(path, data, 0o755))
+	// A process forked meanwhile would hold the file open for writing until its
+	// exec, and nobody could run it ("text file busy").
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(path, data, 0o755)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
 	return path
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +116,8 @@ func TestTablesMatchThePublishedAPI(t *testing.T) {
 		Required bool     `json:"required"`
 	}
 	type entry struct {
-		Fields []field `json:"fields"`
+		Fields   []field  `json:"fields"`
+		Subtypes []string `json:"subtypes"`
 	}
 	var api struct {
 		Methods map[string]entry `json:"methods"`
@@ -123,6 +125,17 @@ func TestTablesMatchThePublishedAPI(t *testing.T) {
 	}
 	if err := json.Unmarshal(raw, &api); err != nil {
 		t.Fatal(err)
+	}
+	// A union has the fields of all its types.
+	for name, union := range api.Types {
+		for _, sub := range union.Subtypes {
+			for _, f := range api.Types[sub].Fields {
+				if !slices.ContainsFunc(union.Fields, func(have field) bool { return have.Name == f.Name }) {
+					union.Fields = append(union.Fields, f)
+				}
+			}
+		}
+		api.Types[name] = union
 	}
 	spell := func(f field, kinds bool) string {
 		if !kinds {
