@@ -149,7 +149,7 @@ func (b *Bot) dropUnwanted(ctx context.Context, g *approvals.Digest) error {
 		}
 		_, err = b.Pool.Exec(ctx, `
 			UPDATE card_deliveries
-			SET state = 'skipped',
+			SET state = CASE WHEN message = '' THEN 'skipped' ELSE state END, -- a tap may have shown its own card
 			    digest_id = NULL,
 			    digest_place = NULL
 			WHERE id = $1`, l.DeliveryID)
@@ -230,21 +230,22 @@ func (b *Bot) sentDigest(ctx context.Context, g approvals.Digest, ref MessageRef
 }
 
 // unreachedDigest gives its cards back: they come again when their recipient can
-// be reached.
+// be reached. A card of its own that somebody has tapped meanwhile is there, and
+// so is the digest itself, when it was that.
 func (b *Bot) unreachedDigest(ctx context.Context, g approvals.Digest, why error) error {
 	a := identity.Address{Channel: g.Channel, Identity: g.Identity}
 	if err := b.closeRoute(ctx, a, why.Error()); err != nil {
 		return err
 	}
 	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE card_digests SET state = 'dissolved' WHERE id = $1`, g.ID); err != nil {
-			return fmt.Errorf("end digest: %w", err)
+		if ended, err := endDigest(ctx, tx, g); err != nil || !ended {
+			return err
 		}
 		_, err := tx.Exec(ctx, `
 			UPDATE card_deliveries
-			SET state = 'unreachable',
+			SET state = CASE WHEN message = '' THEN 'unreachable' ELSE state END,
 			    attempts = attempts + 1,
-			    last_error = $2,
+			    last_error = CASE WHEN message = '' THEN $2 ELSE last_error END,
 			    digest_id = NULL,
 			    digest_place = NULL
 			WHERE digest_id = $1`, g.ID, why.Error())
@@ -255,11 +256,26 @@ func (b *Bot) unreachedDigest(ctx context.Context, g approvals.Digest, why error
 	})
 }
 
+// endDigest dissolves a digest, unless it has moved since g was read: a tap may
+// have shown meanwhile that it has arrived.
+func endDigest(ctx context.Context, tx pgx.Tx, g approvals.Digest) (bool, error) {
+	tag, err := tx.Exec(ctx, `
+		UPDATE card_digests
+		SET state = 'dissolved'
+		WHERE id = $1
+		  AND state = $2
+		  AND message = $3`, g.ID, g.State, g.Message)
+	if err != nil {
+		return false, fmt.Errorf("end digest: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
 // dissolve ends a digest and queues the cards of what is open and has none.
 func (b *Bot) dissolve(ctx context.Context, g approvals.Digest) error {
 	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE card_digests SET state = 'dissolved' WHERE id = $1`, g.ID); err != nil {
-			return fmt.Errorf("dissolve digest: %w", err)
+		if ended, err := endDigest(ctx, tx, g); err != nil || !ended {
+			return err
 		}
 		if err := b.digestShows(ctx, tx, g, "the list is gone"); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -510,4 +511,102 @@ func TestReconcileSendsADigestWhoseJobIsLost(t *testing.T) {
 		return err
 	})
 	w.digest(0, "2 requests wait")
+}
+
+// TestADigestTakesNothingFromACardInTheChat: a crash can leave a request's own card
+// in the chat before a digest lists it. Whatever becomes of the digest, the card
+// that was tapped stays what it is and shows what holds.
+func TestADigestTakesNothingFromACardInTheChat(t *testing.T) {
+	for name, spoil := range map[string]func(w *world, open approvals.Request, bob string){
+		"not delivered": func(w *world, _ approvals.Request, _ string) {
+			w.platform(func(what string, c bot.Card) error {
+				if what == "send" && len(c.Facts) == 0 && len(c.Args) > 0 {
+					return bot.ErrUnreachable
+				}
+				return nil
+			})
+		},
+		"decided before": func(w *world, open approvals.Request, bob string) { w.decide(open, bob, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := listWorld(t)
+			bob := w.owner("bob")
+			first := w.ask(`{"title":"first"}`)
+			w.start()
+			w.card("ann", first)
+			open := w.ask(`{"n":1}`)
+			w.ask(`{"n":2}`)
+			w.ask(`{"n":3}`)
+			w.gathered()
+			left := must(w.chat.Send(w.ctx, bot.Recipient{Identity: "ann"}, bot.Card{Head: "left behind", Facts: []bot.Fact{{Label: "x", Value: "y"}}}))
+			w.tapAt(left, w.button(open, approvals.ShowDetails))
+			spoil(w, open, bob)
+			w.endWindows()
+			w.poll("the digest over", func() bool {
+				var n int
+				must("", w.pool.QueryRow(w.ctx, `SELECT count(*) FROM card_digests WHERE state IN ('sent', 'dissolved')`).Scan(&n))
+				return n == 1
+			})
+			if state, _, why := w.deliveryAt("ann", open); state != "sent" || why != "" {
+				t.Errorf("the card is %s (%s)", state, why)
+			}
+			w.platform(nil)
+			if w.now(open).Status == approvals.Pending {
+				w.decide(open, bob, true)
+			}
+			w.see("the end on the card that was there", func() bool {
+				for _, m := range w.chat.messages {
+					if m.ref == left {
+						return strings.Contains(dump(m.card), "Approved")
+					}
+				}
+				return false
+			})
+		})
+	}
+}
+
+// TestATapIsAheadOfADigestThatFails: the platform delivers the list, and answers
+// that it does not. Who taps it keeps it.
+func TestATapIsAheadOfADigestThatFails(t *testing.T) {
+	w := listWorld(t)
+	first := w.ask(`{"title":"first"}`)
+	w.start()
+	w.card("ann", first)
+	listed := []approvals.Request{w.ask(`{"n":1}`), w.ask(`{"n":2}`)}
+	w.gathered()
+	var tapped sync.Once
+	w.platform(func(what string, c bot.Card) error {
+		if what != "send" || len(c.Facts) > 0 || len(c.Args) == 0 {
+			return nil
+		}
+		tapped.Do(func() {
+			w.chat.mu.Lock()
+			m := &message{ref: bot.MessageRef{Chat: "chat-ann", Message: "arrived"}, to: bot.Recipient{Identity: "ann"}, card: c}
+			w.chat.messages = append(w.chat.messages, m)
+			w.chat.touch()
+			w.chat.mu.Unlock()
+			w.tapAt(m.ref, token(c, bot.LabelReviewAll))
+		})
+		return bot.ErrUnreachable
+	})
+	w.endWindows()
+	m, _ := w.digest(0, bot.LabelApproveThese)
+	w.settled()
+	w.platform(nil)
+	for _, r := range listed {
+		if state, _, why := w.deliveryAt("ann", r); state != "sent" {
+			t.Errorf("a card is %s (%s)", state, why)
+		}
+	}
+	w.tapAt(m.ref, token(m.card, bot.LabelRejectThese))
+	w.digest(0, "None of these 2")
+}
+
+// button is the token of a button on the card of r at ann.
+func (w *world) button(r approvals.Request, a approvals.Action) string {
+	w.t.Helper()
+	var id []byte
+	must("", w.pool.QueryRow(w.ctx, `SELECT button_id FROM card_deliveries WHERE request_id = $1 AND identity = 'ann'`, r.ID).Scan(&id))
+	return approvals.ButtonToken(w.keeper, id, r, w.namespace, "ann", a)
 }
