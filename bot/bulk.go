@@ -48,12 +48,31 @@ type review struct {
 	alone  []excluded
 }
 
+// room tells what a review can show whole: the arguments of one request, and
+// the review itself.
+type room struct {
+	request func(args []argument) bool
+	review  func(c Card) bool
+}
+
+// messageRoom is that of a message.
+func messageRoom(limits Limits) room {
+	return room{
+		request: func(args []argument) bool {
+			return !slices.ContainsFunc(args, func(a argument) bool {
+				return length(a.Name) > maxArgKey || weight(a.Value) > limits.Value
+			})
+		},
+		review: func(c Card) bool { return len(c.Args) <= maxReviewLines && weightOf(c) <= limits.Total },
+	}
+}
+
 // parted puts every open request either into the group of its tool or aside.
-func parted(open []approvals.Listed, limits Limits) (v review) {
+func parted(open []approvals.Listed, has room) (v review) {
 	place := map[string]int{}
 	for _, l := range open {
 		why := keptOut(l.Request)
-		if why == "" && !showsWhole(l.Request, limits) {
+		if args, ok := comparable(l.Request); why == "" && (!ok || !has.request(args)) {
 			why = "its arguments do not fit here"
 		}
 		if why != "" {
@@ -69,14 +88,6 @@ func parted(open []approvals.Listed, limits Limits) (v review) {
 	}
 	v.dropSingles()
 	return v
-}
-
-// showsWhole tells whether no argument of r would be cut.
-func showsWhole(r approvals.Request, limits Limits) bool {
-	args, ok := comparable(r)
-	return ok && !slices.ContainsFunc(args, func(a argument) bool {
-		return length(a.Name) > maxArgKey || weight(a.Value) > limits.Value
-	})
 }
 
 // dropSingles sets aside what is alone of its tool: it has nothing to be
@@ -104,29 +115,39 @@ func (v *review) shorten() {
 	v.dropSingles()
 }
 
-// renderReview shows whole what can be decided together: by tool what is the
-// same in all, then of each request who asks and what is different. What has no
-// room is named and stays with its own card.
-func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) Card {
-	v := parted(open, s.Limits)
-	c := reviewCard(g, open, v, s)
-	for len(v.groups) > 0 && (len(c.Args) > maxReviewLines || weightOf(c) > s.Limits.Total) {
+// fill parts the open requests so that what can be decided together is shown
+// whole: by tool what is the same in all, then of each request who asks and what
+// is different. What has no room is named and stays with its own card.
+func fill(open []approvals.Listed, has room, card func(review) Card) (review, Card) {
+	v := parted(open, has)
+	c := card(v)
+	for len(v.groups) > 0 && !has.review(c) {
 		v.shorten()
-		c = reviewCard(g, open, v, s)
+		c = card(v)
 	}
+	return v, c
+}
+
+// renderReview is the review in place of the list.
+func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) Card {
+	_, c := fill(open, messageRoom(s.Limits), func(v review) Card {
+		c := reviewCard(g, open, v)
+		for i, group := range v.groups {
+			c.Buttons = append(c.Buttons, groupButtons(group, v.mark(i), s))
+		}
+		c.Buttons = append(c.Buttons, numbers(g, v.aloneListed(), s)...)
+		c.Buttons = append(c.Buttons, []Button{{Label: LabelBackToList, Token: s.Token(approvals.BackToList)}})
+		return c
+	})
 	c.Args, c.Notes, _ = fit(c.Args, s.Limits, c)
 	return c
 }
 
-func reviewCard(g approvals.Digest, open []approvals.Listed, v review, s DigestSurface) Card {
+// reviewCard is a review without its buttons.
+func reviewCard(g approvals.Digest, open []approvals.Listed, v review) Card {
 	c := Card{Head: digestHead(g, open)}
 	for i, group := range v.groups {
-		mark := ""
-		if len(v.groups) > 1 {
-			mark = string(rune('A' + i))
-		}
-		c.Args = append(c.Args, groupLines(group, mark)...)
-		c.Buttons = append(c.Buttons, groupButtons(group, mark, s))
+		c.Args = append(c.Args, groupLines(group, v.mark(i))...)
 	}
 	if decided := decidedLine(g); decided != "" {
 		c.Args = append(c.Args, Arg{Name: "Decided", Value: decided})
@@ -135,9 +156,15 @@ func reviewCard(g approvals.Digest, open []approvals.Listed, v review, s DigestS
 		c.Notes = append(c.Notes, "Approving lets each of these calls run once, with exactly the arguments that stand here: those under “all” and its own.")
 	}
 	c.Notes = append(c.Notes, v.aloneNote()...)
-	c.Buttons = append(c.Buttons, numbers(g, v.aloneListed(), s)...)
-	c.Buttons = append(c.Buttons, []Button{{Label: LabelBackToList, Token: s.Token(approvals.BackToList)}})
 	return c
+}
+
+// mark tells the groups apart, where there are several.
+func (v review) mark(i int) string {
+	if len(v.groups) < 2 {
+		return ""
+	}
+	return string(rune('A' + i))
 }
 
 // groupLines name every argument with the request it belongs to, so that none
@@ -238,13 +265,14 @@ func weightOf(c Card) int {
 // decideThese puts one decision on each of the requests that the button was
 // made for. What others decided meanwhile, or its person may not decide any
 // more, is left out and named. A tap that comes twice is told the same.
-func (b *Bot) decideThese(ctx context.Context, btn approvals.DigestButton, who approvals.Actor) (string, error) {
+func (b *Bot) decideThese(ctx context.Context, btn approvals.DigestButton, reason string, who approvals.Actor) (string, error) {
+	d := approvals.Decision{Approve: btn.Action == approvals.ApproveThese, Resolution: policy.Single, Reason: strings.TrimSpace(reason), Actor: who}
 	var done, left []string
 	for _, l := range btn.These {
 		why := keptOut(l.Request)
 		if why == "" {
 			var err error
-			if why, err = b.decideOne(ctx, l, btn.Action == approvals.ApproveThese, who); err != nil {
+			if why, err = b.decideOne(ctx, l, d); err != nil {
 				return "", err
 			}
 		}
@@ -254,12 +282,12 @@ func (b *Bot) decideThese(ctx context.Context, btn approvals.DigestButton, who a
 		}
 		done = append(done, fmt.Sprintf("#%d", l.ShortID))
 	}
-	return bulkAnswer(btn.Action == approvals.ApproveThese, done, left), nil
+	return bulkAnswer(d.Approve, done, left), nil
 }
 
-// decideOne gives why a request could not be decided, empty when it was.
-func (b *Bot) decideOne(ctx context.Context, l approvals.Listed, approve bool, who approvals.Actor) (why string, err error) {
-	d := approvals.Decision{AgentID: l.AgentID, RequestID: l.ID, Approve: approve, Resolution: policy.Single, Actor: who}
+// decideOne puts d on l, and gives why that could not be, empty when it was.
+func (b *Bot) decideOne(ctx context.Context, l approvals.Listed, d approvals.Decision) (why string, err error) {
+	d.AgentID, d.RequestID = l.AgentID, l.ID
 	r, err := b.Approvals.Decide(ctx, d)
 	if err == nil || isKnown(err, fault.Conflict) && isRepeat(r, d) {
 		return "", nil

@@ -24,11 +24,20 @@ const (
 	maxListedArg = 40
 )
 
-// DigestSurface is what a digest is rendered for; Token gives the token of a
-// button about some of its requests.
+// DigestSurface is what a digest is rendered for.
 type DigestSurface struct {
 	Limits Limits
-	Token  func(a approvals.Action, these ...approvals.Listed) string
+	// Token gives the token of a button about some of the requests.
+	Token func(a approvals.Action, these ...approvals.Listed) string
+	// Holds tells whether a form shows all of a card; RenderDigestForm alone
+	// needs it.
+	Holds func(Card) bool
+}
+
+func (b *Bot) digestSurface(ch Channel, g approvals.Digest) DigestSurface {
+	return DigestSurface{Limits: ch.Limits(), Token: func(a approvals.Action, these ...approvals.Listed) string {
+		return approvals.DigestToken(b.Keeper, g, a, these...)
+	}}
 }
 
 // renderDigest makes the card of g, and the hash by which a later look knows
@@ -41,9 +50,7 @@ func (b *Bot) renderDigest(ctx context.Context, ch Channel, g approvals.Digest) 
 		}
 		g.Reviewing = may
 	}
-	card := RenderDigest(g, DigestSurface{Limits: ch.Limits(), Token: func(a approvals.Action, these ...approvals.Listed) string {
-		return approvals.DigestToken(b.Keeper, g, a, these...)
-	}})
+	card := RenderDigest(g, b.digestSurface(ch, g))
 	return card, hashOf(card), nil
 }
 
@@ -80,7 +87,7 @@ func RenderDigest(g approvals.Digest, s DigestSurface) Card {
 		c.Buttons = numbers(g, open, s)
 	}
 	if len(open) > 1 {
-		c.Notes = append(c.Notes, fmt.Sprintf("“%s” shows them in full here and takes one decision for several.", LabelReviewAll))
+		c.Notes = append(c.Notes, fmt.Sprintf("“%s” shows them in full and takes one decision for several.", LabelReviewAll))
 		c.Buttons = append(c.Buttons, []Button{{Label: LabelReviewAll, Token: s.Token(approvals.ReviewAll), Style: Primary}})
 	}
 	c.Args, c.Notes, _ = fit(lines, s.Limits, c)

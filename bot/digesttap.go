@@ -38,21 +38,21 @@ func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, erro
 		}
 		btn.State = digestSent
 	}
-	text, err := b.pressDigest(ctx, ch, btn, user)
+	text, err := b.pressDigest(ctx, ch, ev, btn, user)
 	b.showCopy(ctx, ch, btn.ID, ev.Message)
 	return text, err
 }
 
-func (b *Bot) pressDigest(ctx context.Context, ch Channel, btn approvals.DigestButton, user identity.User) (string, error) {
+func (b *Bot) pressDigest(ctx context.Context, ch Channel, ev Event, btn approvals.DigestButton, user identity.User) (string, error) {
 	switch {
 	case btn.Action == approvals.OpenCard && len(btn.These) == 1:
 		return b.openCard(ctx, btn.Digest, btn.These[0], user)
 	case btn.Action == approvals.ReviewAll:
-		return b.turnDigest(ctx, btn.Digest, true)
+		return b.reviewAll(ctx, ch, ev, btn.Digest)
 	case btn.Action == approvals.BackToList:
 		return b.turnDigest(ctx, btn.Digest, false)
 	case btn.Action == approvals.ApproveThese, btn.Action == approvals.RejectThese:
-		return b.decideThese(ctx, btn, actor(ch, user))
+		return b.decideThese(ctx, btn, ev.Text, actor(ch, user))
 	}
 	return "This button is not one of ours. Nothing was changed.", nil
 }

@@ -75,8 +75,8 @@ func (p platform) render(r approvals.Request) bot.Card {
 	return bot.Render(r, s)
 }
 
-// digest makes the list of several requests, or the review of them.
-func (p platform) digest(reviewing bool) bot.Card {
+// list is a list of several requests, or the review of them.
+func list(reviewing bool) approvals.Digest {
 	g := approvals.Digest{ID: "digest", Reviewing: reviewing}
 	for n := range 12 {
 		r := open(n+1, fmt.Sprintf(`{"owner":"holm","title":"issue %d","token":"secret-%d"}`, n+1, n))
@@ -90,13 +90,17 @@ func (p platform) digest(reviewing bool) bot.Card {
 		}
 		g.Listed = append(g.Listed, approvals.Listed{Request: r, Place: n})
 	}
-	return bot.RenderDigest(g, bot.DigestSurface{Limits: p.Limits(), Token: func(a approvals.Action, these ...approvals.Listed) string {
+	return g
+}
+
+func listSurface(ch bot.Channel) bot.DigestSurface {
+	return bot.DigestSurface{Limits: ch.Limits(), Token: func(a approvals.Action, these ...approvals.Listed) string {
 		token := fmt.Sprintf("token-%d", a)
 		for _, l := range these {
 			token += fmt.Sprintf("-%d", l.ShortID)
 		}
 		return token
-	}})
+	}}
 }
 
 // TestGoldenCards keeps what people see of a call and what goes over the wire,
@@ -105,7 +109,10 @@ func (p platform) digest(reviewing bool) bot.Card {
 func TestGoldenCards(t *testing.T) {
 	for name, p := range map[string]platform{"telegram": onTelegram(t), "slack": onSlack(t)} {
 		t.Run(name, func(t *testing.T) {
-			cards := map[string]bot.Card{"list": p.digest(false), "review": p.digest(true)}
+			cards := map[string]bot.Card{}
+			for name, g := range map[string]approvals.Digest{"list": list(false), "review": list(true)} {
+				cards[name] = bot.RenderDigest(g, listSurface(p))
+			}
 			for call, args := range calls() {
 				cards[call] = p.render(open(12, args))
 			}

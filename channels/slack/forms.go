@@ -29,6 +29,7 @@ const (
 	viewLimit   = 240_000 // bytes as JSON, of 250,000
 	longestText = 1000    // of a reason
 	optionLimit = 75
+	radioLimit  = 10
 )
 
 var errNoTrigger = errors.New("slack: this tap cannot open a form")
@@ -46,7 +47,7 @@ func (c *Channel) Ask(ctx context.Context, ev bot.Event, q bot.Question) (bot.Me
 	})
 }
 
-// Review opens the form of a request.
+// Review opens the form of a request, or of several.
 func (c *Channel) Review(ctx context.Context, ev bot.Event, f bot.Form) error {
 	body, ok := reviewBlocks(f.Card)
 	if !ok {
@@ -57,13 +58,22 @@ func (c *Channel) Review(ctx context.Context, ev bot.Event, f bot.Form) error {
 		options = append(options, slackgo.NewOptionBlockObject(b.Token, plainText(line(b.Label, optionLimit)), nil))
 	}
 	body = append(body,
-		slackgo.NewInputBlock(choiceBlock, plainText("Decision"), nil, slackgo.NewRadioButtonsBlockElement(choiceAction, options...)),
+		slackgo.NewInputBlock(choiceBlock, plainText("Decision"), nil, choiceOf(options)),
 		reasonField("Reason, passed on to the requester", !f.NeedsReason))
 	return c.open(ctx, ev, slackgo.ModalViewRequest{
 		Type: slackgo.VTModal, Title: plainText(line(f.Title, titleLimit)),
 		Submit: plainText("Decide"), Close: plainText("Close"),
 		CallbackID: reviewView, Blocks: slackgo.Blocks{BlockSet: body},
 	})
+}
+
+// choiceOf lets one of options be taken: all in sight where they are as few as
+// Slack shows, else from a list, which holds a hundred.
+func choiceOf(options []*slackgo.OptionBlockObject) slackgo.BlockElement {
+	if len(options) <= radioLimit {
+		return slackgo.NewRadioButtonsBlockElement(choiceAction, options...)
+	}
+	return slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, plainText("Choose"), choiceAction, options...)
 }
 
 // Holds tells whether a form can show all of card.

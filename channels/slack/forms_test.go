@@ -3,6 +3,7 @@ package slack_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,30 @@ func TestFormHoldsOnlyWhatFits(t *testing.T) {
 		tap := s.inbox.wait(t, s.Channel, before+1)[before]
 		if err := s.Review(t.Context(), tap, f); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFormWithManyChoices: more than Slack shows at once come as a list.
+func TestFormWithManyChoices(t *testing.T) {
+	for n, kind := range map[int]string{10: "radio_buttons", 11: "static_select", 20: "static_select"} {
+		s := connected(t, slackfake.Options{})
+		tap, ann := tapped(t, s)
+		f := reviewForm(bot.Arg{Name: "a", Value: "x"})
+		f.Choices = nil
+		for i := range n {
+			f.Choices = append(f.Choices, bot.Button{Label: fmt.Sprintf("Choice %d", i), Token: fmt.Sprintf("tok-%d", i)})
+		}
+		if err := s.Review(t.Context(), tap, f); err != nil {
+			t.Fatalf("%d choices: %v", n, err)
+		}
+		v := ann.WaitModal("the form", anyView)
+		if raw := fmt.Sprintf("%s", v.Blocks); !strings.Contains(raw, kind) {
+			t.Errorf("%d choices are not %s", n, kind)
+		}
+		ann.Submit(map[string]string{"Decision": fmt.Sprintf("Choice %d", n-1)}).Acked()
+		if got := s.inbox.wait(t, s.Channel, 2)[1]; got.Kind != bot.Tap || got.Token != fmt.Sprintf("tok-%d", n-1) {
+			t.Errorf("%d choices: event %+v", n, got)
 		}
 	}
 }

@@ -81,7 +81,8 @@ func TestAFloodOnTelegram(t *testing.T) {
 	telegram.Settle()
 }
 
-// TestAFloodOnSlack is the same there, with one request decided by its own card.
+// TestAFloodOnSlack is the same there, with one request decided by its own card
+// and the others from a form.
 func TestAFloodOnSlack(t *testing.T) {
 	slack, owner, env := withSlack(t)
 	p, held, seen, endWindow := flood(t, 6, env, func(p *process) { slack.CallAt(0, p.url+bot.WebhookPath("main", "slack")) })
@@ -96,8 +97,8 @@ func TestAFloodOnSlack(t *testing.T) {
 	owner.Click("Approve this call").Acked()
 	owner.WaitMessage("the list without it", func(m slackfake.Message) bool { return strings.Contains(m.Shown(), "4 of 5 requests wait") })
 	owner.Click(bot.LabelReviewAll).Acked()
-	owner.WaitMessage("the review", func(m slackfake.Message) bool { return strings.Contains(m.Shown(), "all · repo: holm") })
-	owner.Click("Approve these 4 once").Acked()
+	owner.WaitModal("the review", func(v slackfake.View) bool { return strings.Contains(v.Shown(), "all · repo: holm") })
+	owner.Submit(map[string]string{"Decision": "Approve these 4 once"}).Acked()
 	p.allRecorded(held)
 	owner.WaitMessage("the end", func(m slackfake.Message) bool {
 		return strings.Contains(m.Shown(), "None of these 5 requests waits any more") && len(m.Buttons()) == 0

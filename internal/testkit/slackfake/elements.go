@@ -66,20 +66,30 @@ func (c *blockCheck) input(at string, b object) {
 		}
 	case "radio_buttons":
 		c.only(at, e, "action_id", "options", "initial_option", "focus_on_load", "confirm")
-		options, _ := e["options"].([]any)
-		c.count(at+"/options", options, limits["radio_buttons.options.max_items"])
-		for i, o := range options {
-			c.option(fmt.Sprintf("%s/options/%d", at, i), o)
+		c.options(at+"/options", e["options"], limits["radio_buttons.options.max_items"], "plain_text", "mrkdwn")
+	case "static_select":
+		c.only(at, e, "action_id", "options", "initial_option", "focus_on_load", "confirm", "placeholder")
+		c.options(at+"/options", e["options"], limits["select.options.max_items"], "plain_text")
+		if e["placeholder"] != nil {
+			c.text(at+"/placeholder", e["placeholder"], limits["select.placeholder.max_length"], "plain_text")
 		}
 	default:
 		c.wrong(at, "unsupported element")
 	}
 }
 
-func (c *blockCheck) option(at string, value any) {
+func (c *blockCheck) options(at string, value any, most int, kinds ...string) {
+	options, _ := value.([]any)
+	c.count(at, options, most)
+	for i, o := range options {
+		c.option(fmt.Sprintf("%s/%d", at, i), o, kinds)
+	}
+}
+
+func (c *blockCheck) option(at string, value any, kinds []string) {
 	o, _ := value.(object)
 	c.only(at, o, "text", "value", "description")
-	c.text(at+"/text", o["text"], limits["option.text.max_length"], "plain_text", "mrkdwn")
+	c.text(at+"/text", o["text"], limits["option.text.max_length"], kinds...)
 	c.length(at+"/value", o["value"], 1, limits["option.value.max_length"])
 	if o["description"] != nil {
 		c.text(at+"/description", o["description"], limits["option.description.max_length"], "plain_text")

@@ -33,6 +33,7 @@ var limits = map[string]int{
 	"option.text.max_length":           75,
 	"option.value.max_length":          150,
 	"option.description.max_length":    75,
+	"select.options.max_items":         100,
 	"select.placeholder.max_length":    150,
 	"view.blocks.max_items":            100,
 	"view.title.max_length":            24,
