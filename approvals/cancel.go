@@ -97,6 +97,9 @@ func (s *Service) withdrawn(ctx context.Context, tx pgx.Tx, r Request, actor str
 	if err := s.ended(ctx, tx, r, actor); err != nil {
 		return err
 	}
+	if err := s.insert(ctx, tx, r.requesterJobs()); err != nil {
+		return err
+	}
 	return s.recount(ctx, tx, *r.DuplicateOf, -1)
 }
 

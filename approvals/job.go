@@ -178,12 +178,15 @@ func updateJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertMan
 // changedJobs are what follows from every move of r: cards and requester.
 func changedJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertManyParams, error) {
 	jobs, err := updateJobs(ctx, q, r)
-	if err != nil {
-		return nil, err
+	return append(jobs, r.requesterJobs()...), err
+}
+
+// requesterJobs tell a person how r stands. It is for who works them to find where,
+// and what waits for r: somebody whose last account was taken from them has left
+// calls behind that are to end.
+func (r Request) requesterJobs() []river.InsertManyParams {
+	if r.RequesterID == identity.AgentRequester(r.AgentID) {
+		return nil
 	}
-	addresses, err := identity.Addresses(ctx, q, r.RequesterID)
-	if err != nil || len(addresses) == 0 {
-		return jobs, err
-	}
-	return append(jobs, cardJob(NotifyRequesterArgs{RequestID: r.ID, Version: r.Version})), nil
+	return []river.InsertManyParams{cardJob(NotifyRequesterArgs{RequestID: r.ID, Version: r.Version})}
 }

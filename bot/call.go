@@ -316,18 +316,22 @@ func endedText(r approvals.Request) string {
 }
 
 // wakeCalls goes on with calls that wait for a request that has been answered
-// or has ended. A refusal ends them here: it is told by itself.
+// or has ended, or for one that shared its end. A refusal ends them here: it is
+// told by itself.
 func (b *Bot) wakeCalls(ctx context.Context, tx pgx.Tx, r approvals.Request) error {
 	if r.Status == approvals.Pending || r.Executing() {
 		return nil
 	}
 	rows, err := tx.Query(ctx, `
-		UPDATE chat_calls
+		UPDATE chat_calls c
 		SET state = CASE WHEN $2 THEN 'waiting' ELSE 'done' END,
 		    done_at = CASE WHEN $2 THEN NULL ELSE now() END
-		WHERE request_id = $1
-		  AND state = 'waiting'
-		RETURNING channel, event_id`, r.ID, r.Status == approvals.Approved)
+		FROM approval_requests own
+		WHERE (own.id = $1 OR own.duplicate_of = $1)
+		  AND own.status = $3
+		  AND c.request_id = own.id
+		  AND c.state = 'waiting'
+		RETURNING c.channel, c.event_id`, r.ID, r.Status == approvals.Approved, string(r.Status))
 	if err != nil {
 		return fmt.Errorf("find waiting calls: %w", err)
 	}

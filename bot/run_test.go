@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"holm/approvals"
 	"holm/bot"
+	"holm/internal/identity"
+	"holm/internal/session"
 	"holm/policy"
 )
 
@@ -196,5 +199,67 @@ func TestALongResultComesInOrderOrAsAFile(t *testing.T) {
 	}
 	if f := files.files[0]; f.name != "result.txt" || !strings.HasSuffix(f.data, "word end") || len(files.messages) != 0 {
 		t.Errorf("file %s with %d bytes, %d messages", f.name, len(f.data), len(files.messages))
+	}
+}
+
+// asksElsewhere puts the call of "run refund order=1" from another session of a person.
+func (w *world) asksElsewhere(user string) approvals.Request {
+	w.t.Helper()
+	return must(w.svc.Ask(w.ctx, approvals.Call{
+		Session:       session.Session{ID: "key:elsewhere", AgentID: "main", Kind: session.Key, RequesterID: user},
+		RequesterName: "Gus", ResourceType: "tool", ResourceKey: "mcp__shop__refund", Args: must(policy.ParseArgs([]byte(`{"order":"1"}`))),
+		Rule: policy.Row{ID: "rule", AgentID: "main", ResourceType: "tool", ResourceKey: "mcp__shop__refund", Version: 1, Effect: policy.RequireApproval},
+	}))
+}
+
+// TestARunThatSharesAQuestionSharesItsEnd: what is typed was asked for in another
+// session before.
+func TestARunThatSharesAQuestionSharesItsEnd(t *testing.T) {
+	for end, c := range map[string]struct {
+		end   func(w *world, ann string, q approvals.Request)
+		hears []string
+		calls int
+	}{
+		"approved":        {func(w *world, ann string, q approvals.Request) { w.decide(q, ann, true) }, []string{"✅ mcp__shop__refund"}, 1},
+		"rejected":        {func(w *world, ann string, q approvals.Request) { w.decide(q, ann, false) }, []string{"Request #1", "rejected by Ann"}, 0},
+		"taken back":      {func(w *world, _ string, _ approvals.Request) { w.says("ann", "cancel 1") }, []string{"Request #1", "cancelled by Ann"}, 0},
+		"taken out of it": {func(w *world, _ string, _ approvals.Request) { w.says("ann", "cancel 2") }, []string{"Request #2", "cancelled by Ann"}, 0},
+	} {
+		t.Run(end, func(t *testing.T) {
+			w := newWorld(t)
+			gus := w.member("chat", "gus", policy.Guest, "main")
+			ann := w.owner("ann")
+			q := w.asksElsewhere(gus)
+			w.types("gus", "run refund order=1")
+			w.hears("gus", "Waiting for approval: request #2")
+			c.end(w, ann, q)
+			w.hears("gus", c.hears...)
+			w.poll("the call done", func() bool { return w.callState("done") == 1 })
+			if n := len(w.shop.calls()); n != c.calls {
+				t.Errorf("%d calls", n)
+			}
+		})
+	}
+}
+
+// TestTheRunOfWhoIsGoneEnds: the last account of who typed it was taken from them,
+// so that nobody is told; it does not wait for ever.
+func TestTheRunOfWhoIsGoneEnds(t *testing.T) {
+	for _, approve := range []bool{true, false} {
+		t.Run(fmt.Sprintf("approved=%v", approve), func(t *testing.T) {
+			w := newWorld(t)
+			gus := w.member("chat", "gus", policy.Guest, "main")
+			ann := w.owner("ann")
+			w.types("gus", "run refund order=1")
+			w.hears("gus", "Waiting for approval: request #1")
+			w.tx(func(tx pgx.Tx) error {
+				return identity.RemoveIdentity(w.ctx, tx, gus, identity.Address{Channel: "chat", Identity: "gus"}, false, "test")
+			})
+			w.decide(must(approvals.GetShort(w.ctx, w.pool, "main", 1)), ann, approve)
+			w.poll("the call done", func() bool { return w.callState("done") == 1 })
+			if ran := w.shop.calls(); len(ran) != 0 {
+				t.Errorf("ran %v", ran)
+			}
+		})
 	}
 }
