@@ -15,6 +15,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/session"
+	"holm/internal/stamp"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -354,7 +355,7 @@ func (s *Service) whyNot(ctx context.Context, tx pgx.Tx, r Request, actor Actor)
 
 func expiredError(r Request) error {
 	return &fault.Error{Kind: fault.Gone, Code: "expired",
-		Message: fmt.Sprintf("request %d expired at %s without an answer", r.ShortID, r.ExpiresAt.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("request %d expired at %s without an answer", r.ShortID, stamp.Minute(r.ExpiresAt)),
 		Data:    map[string]any{"expiresAt": r.ExpiresAt}}
 }
 
@@ -371,5 +372,5 @@ func alreadyDecided(r Request) error {
 		data["resolution"] = *r.Resolution
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: "already_decided", Data: data,
-		Message: fmt.Sprintf("request %d was already %s by %s at %s", r.ShortID, r.Status, who, r.ResolvedAt.UTC().Format(time.RFC3339))}
+		Message: fmt.Sprintf("request %d was already %s by %s at %s", r.ShortID, r.Status, who, stamp.Minute(*r.ResolvedAt))}
 }

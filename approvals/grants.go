@@ -12,6 +12,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/stamp"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -193,7 +194,7 @@ func nothingToRevoke(ctx context.Context, q db.Queryer, r Request) error {
 		return fault.New(fault.Gone, "grant_over", "what request %d was granted is used up or over", r.ShortID)
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: "already_revoked", Data: map[string]any{"revokedAt": was.At, "revokedBy": was.By},
-		Message: fmt.Sprintf("what request %d was granted was already revoked by %s at %s", r.ShortID, was.Name, was.At.UTC().Format(time.RFC3339))}
+		Message: fmt.Sprintf("what request %d was granted was already revoked by %s at %s", r.ShortID, was.Name, stamp.Minute(was.At))}
 }
 
 // Revocation is who took back what a request was granted, and when.

@@ -10,6 +10,7 @@ import (
 
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/stamp"
 )
 
 // Hold keeps an open request for one reviewer who is writing the reason of a
@@ -242,7 +243,7 @@ func (s *Service) EndHold(ctx context.Context, id string) (Request, error) {
 func reasonAwaited(r Request) error {
 	return &fault.Error{Kind: fault.Conflict, Code: "reason_awaited",
 		Message: fmt.Sprintf("%s is writing a reason for request %d; nobody else can decide it before %s",
-			r.Hold.Name, r.ShortID, r.Hold.Until.UTC().Format(time.RFC3339)),
+			r.Hold.Name, r.ShortID, stamp.Clock(r.Hold.Until)),
 		Data: map[string]any{"heldBy": r.Hold.By, "heldName": r.Hold.Name, "until": r.Hold.Until}}
 }
 

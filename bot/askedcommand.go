@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/stamp"
 )
 
 // maxRequests is how many requests of an agent a requester is shown.
@@ -61,11 +62,11 @@ func (p person) sees(r approvals.Request) bool {
 func standing(r approvals.Request) string {
 	switch {
 	case r.Status == approvals.Pending:
-		return "waits for an owner until " + clock(r.ExpiresAt)
+		return "waits for an owner until " + stamp.Minute(r.ExpiresAt)
 	case r.Outcome != nil:
 		return strings.TrimSuffix(strings.ToLower(outcome(r)[:1])+outcome(r)[1:], ".")
 	case r.Executing():
-		return "running since " + clock(*r.ClaimedAt)
+		return "running since " + stamp.Minute(*r.ClaimedAt)
 	}
 	return ending(r)
 }

@@ -8,6 +8,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/fault"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -184,7 +185,7 @@ func groupLines(group []approvals.Listed, mark string) []Arg {
 		}
 	}
 	for _, l := range group {
-		lines = append(lines, Arg{Name: listName(l), Value: fmt.Sprintf("%s, open until %s, digest %s", from(l.Request), clock(l.ExpiresAt), l.ArgsDigest[:min(8, len(l.ArgsDigest))])})
+		lines = append(lines, Arg{Name: listName(l), Value: fmt.Sprintf("%s, open until %s, digest %s", from(l.Request), stamp.Minute(l.ExpiresAt), l.ArgsDigest[:min(8, len(l.ArgsDigest))])})
 		args, _ := comparable(l.Request)
 		for _, a := range args {
 			if !same[a.key] {

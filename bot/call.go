@@ -16,6 +16,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
+	"holm/internal/stamp"
 )
 
 // CallQueue is the River queue of calls that people type. They may take long,
@@ -224,7 +225,7 @@ func waitingText(r approvals.Request, reached bool) string {
 		return fmt.Sprintf("Request #%d (%s) is running already. Its result comes here.", r.ShortID, oneLine(r.ResourceKey, maxKey))
 	}
 	text := fmt.Sprintf("Waiting for approval: request #%d (%s), open until %s. The result comes here by itself.",
-		r.ShortID, oneLine(r.ResourceKey, maxKey), clock(r.ExpiresAt))
+		r.ShortID, oneLine(r.ResourceKey, maxKey), stamp.Minute(r.ExpiresAt))
 	if !reached {
 		text += " Nobody who may answer can be reached by chat at the moment."
 	}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"holm/approvals"
 	"holm/internal/identity"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -126,7 +126,7 @@ func facts(r approvals.Request, noArgs bool) []Fact {
 		all = append(all, Fact{Label: "Asked", Value: fmt.Sprintf("%d times", r.Asked)})
 	}
 	if r.Status == approvals.Pending {
-		all = append(all, Fact{Label: "Open until", Value: clock(r.ExpiresAt)})
+		all = append(all, Fact{Label: "Open until", Value: stamp.Minute(r.ExpiresAt)})
 	}
 	return all
 }
@@ -175,9 +175,6 @@ func forTime(r approvals.Request) string {
 func digestNote(r approvals.Request) string {
 	return "Digest " + r.ArgsDigest[:min(8, len(r.ArgsDigest))]
 }
-
-// clock is a moment as cards write it: they are not edited to count down.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // buttons are those that the rule offers.
 func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Button {

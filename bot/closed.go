@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -18,7 +19,7 @@ func closedNotes(r approvals.Request) []string {
 		notes = append(notes, tally(r))
 	}
 	if r.Revoked != nil {
-		notes = append(notes, fmt.Sprintf("Revoked by %s at %s: no further call is let through.", oneLine(r.Revoked.Name, maxName), clock(r.Revoked.At)))
+		notes = append(notes, fmt.Sprintf("Revoked by %s at %s: no further call is let through.", oneLine(r.Revoked.Name, maxName), stamp.Minute(r.Revoked.At)))
 	}
 	if r.Status == approvals.Approved {
 		notes = append(notes, execution(r))
@@ -34,7 +35,7 @@ func quoted(s string) string {
 
 // ending is the end of the question in words, without a full stop.
 func ending(r approvals.Request) string {
-	at := clock(*r.ResolvedAt)
+	at := stamp.Minute(*r.ResolvedAt)
 	switch r.Status {
 	case approvals.Approved:
 		return fmt.Sprintf("%s by %s at %s", allowed(r), decider(r), at)
@@ -82,15 +83,15 @@ func execution(r approvals.Request) string {
 	case r.ClaimedAt == nil && r.Revoked != nil:
 		return "The call has not run."
 	case r.ClaimedAt == nil:
-		return fmt.Sprintf("The call has not run yet; it may until %s.", clock(r.ValidUntil()))
+		return fmt.Sprintf("The call has not run yet; it may until %s.", stamp.Minute(r.ValidUntil()))
 	case r.FinishedAt == nil:
-		return fmt.Sprintf("The call has been running since %s.", clock(*r.ClaimedAt))
+		return fmt.Sprintf("The call has been running since %s.", stamp.Minute(*r.ClaimedAt))
 	}
 	return outcome(r)
 }
 
 func outcome(r approvals.Request) string {
-	at := clock(*r.FinishedAt)
+	at := stamp.Minute(*r.FinishedAt)
 	switch *r.Outcome {
 	case approvals.Succeeded:
 		return fmt.Sprintf("The call succeeded at %s.", at)

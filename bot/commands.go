@@ -1,6 +1,10 @@
 package bot
 
-import "strings"
+import (
+	"strings"
+
+	"holm/internal/spelling"
+)
 
 // table is all that people may type, in the order of the help. Invitations
 // (start TOKEN, link TOKEN) are taken before it, from strangers too.
@@ -59,7 +63,7 @@ func (b *Bot) nearest(word string, who person) *command {
 		if len(who.agents(c.who)) == 0 {
 			continue
 		}
-		d := distance(word, c.name)
+		d := spelling.Distance(word, c.name)
 		if len(word) > 2 && (strings.HasPrefix(c.name, word) || strings.HasPrefix(word, c.name)) {
 			d = 1
 		}
@@ -68,26 +72,4 @@ func (b *Bot) nearest(word string, who person) *command {
 		}
 	}
 	return best
-}
-
-// distance is the number of letters to change, add or leave out between two
-// words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/fault"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -158,7 +159,7 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 				continue // its question is listed
 			}
 			text := fmt.Sprintf("%s · %s · from %s · until %s",
-				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), clock(r.ExpiresAt))
+				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), stamp.Minute(r.ExpiresAt))
 			if r.Asked > 1 {
 				text += fmt.Sprintf(" · asked %d times", r.Asked)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -43,9 +44,9 @@ func extentOf(g approvals.Grant) string {
 	}
 	switch {
 	case g.UsesLeft != nil:
-		return fmt.Sprintf("one call, until %s", clock(*g.ValidUntil))
+		return fmt.Sprintf("one call, until %s", stamp.Minute(*g.ValidUntil))
 	case g.ValidUntil != nil:
-		return fmt.Sprintf("%s until %s, used %d×", arguments, clock(*g.ValidUntil), g.Uses)
+		return fmt.Sprintf("%s until %s, used %d×", arguments, stamp.Minute(*g.ValidUntil), g.Uses)
 	}
 	return fmt.Sprintf("%s always, used %d×", arguments, g.Uses)
 }

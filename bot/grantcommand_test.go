@@ -17,6 +17,8 @@ func TestOwnersTakeGrantsBackInWords(t *testing.T) {
 	contains(t, w.says("ann", "grants"), "No approval lets anything through")
 	for _, line := range []string{"approve 1", "approve 2 hour", "approve 3 always"} {
 		w.ask(`{"title":"` + line + `"}`)
+		number := "#" + strings.Fields(line)[1]
+		w.see("the card of "+number, func() bool { return w.find("ann", number) != nil })
 		contains(t, w.says("ann", line), "request #")
 	}
 	contains(t, w.says("ann", "grants"),

@@ -12,6 +12,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/linking"
+	"holm/internal/stamp"
 )
 
 // link gives a token for another account of the person; with a token the
@@ -113,7 +114,7 @@ func (b *Bot) unlink(ctx context.Context, l line) (string, error) {
 	var open []string
 	for _, m := range merges {
 		if time.Since(m.MergedAt) < identity.UndoTTL {
-			open = append(open, fmt.Sprintf("undo %d: linked at %s", m.Number, clock(m.MergedAt)))
+			open = append(open, fmt.Sprintf("undo %d: linked at %s", m.Number, stamp.Minute(m.MergedAt)))
 		}
 	}
 	switch len(open) {

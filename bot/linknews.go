@@ -11,6 +11,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/linking"
+	"holm/internal/stamp"
 )
 
 // linkNewsWorker works linking.NewsArgs.
@@ -84,18 +85,18 @@ func (b *Bot) linkQuestion(ctx context.Context, q linking.QuestionArgs) (card Ca
 		Head:  "Are these two accounts yours? They would become one person.",
 		Facts: []Fact{{Label: "Asked by", Value: one}, {Label: "Answered by", Value: other}},
 		Notes: []string{"Each can then do what either could, and both are told. Say no if one is not yours: nobody needs your help to link their own.",
-			"Tap, or send yes or no. Until " + clock(d.ExpiresAt) + "."},
+			"Tap, or send yes or no. Until " + stamp.Minute(d.ExpiresAt) + "."},
 	}
 	yes := linking.Button{Action: linking.Yes, DialogID: d.ID}
 	label := "Yes, both are mine"
 	if q.Final {
 		card.Head = "Last question: one of these accounts owns an agent. Linked, the other approves in its name."
-		card.Notes[1] = "Tap, or send: yes owner, or no. Until " + clock(d.ExpiresAt) + "."
+		card.Notes[1] = "Tap, or send: yes owner, or no. Until " + stamp.Minute(d.ExpiresAt) + "."
 		yes.Action, label = linking.FinalYes, "Yes, let it approve as me"
 	}
 	to := address(q.Channel, q.Identity)
 	if d.A.Address != to && d.B.Address != to { // a key began it: words are not taken
-		card.Notes[1] = "An agent's key asks this in your name. Tap. Until " + clock(d.ExpiresAt) + "."
+		card.Notes[1] = "An agent's key asks this in your name. Tap. Until " + stamp.Minute(d.ExpiresAt) + "."
 	}
 	no := linking.Button{Action: linking.No, DialogID: d.ID}
 	card.Buttons = [][]Button{{

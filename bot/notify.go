@@ -15,6 +15,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
+	"holm/internal/stamp"
 )
 
 // requesterWorker works approvals.NotifyRequesterArgs: it hands the news to
@@ -87,11 +88,11 @@ func openNews(r approvals.Request, event string) string {
 	case r.Status != approvals.Pending:
 		return ""
 	case event == session.ApprovalReminded:
-		return about + ": its reviewers were reminded. It is open until " + clock(r.ExpiresAt) + "."
+		return about + ": its reviewers were reminded. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalEscalated:
-		return about + ": further people were asked. It is open until " + clock(r.ExpiresAt) + "."
+		return about + ": further people were asked. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalUndelivered && r.UndeliveredAt != nil:
-		return about + ": nobody who may answer could be reached so far. It is open until " + clock(r.ExpiresAt) + "."
+		return about + ": nobody who may answer could be reached so far. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalDelivered && r.UndeliveredAt == nil:
 		return about + ": it has now reached somebody who may answer."
 	}

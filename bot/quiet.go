@@ -13,6 +13,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -44,7 +45,7 @@ func (q quietTime) holds(now time.Time) bool {
 // describe says it in sentences, none when nothing is set.
 func (q quietTime) describe(now time.Time) (lines []string) {
 	if q.MutedUntil != nil && now.Before(*q.MutedUntil) {
-		lines = append(lines, fmt.Sprintf("Cards come silently until %s, those of high risk ring.", clock(*q.MutedUntil)))
+		lines = append(lines, fmt.Sprintf("Cards come silently until %s, those of high risk ring.", stamp.Minute(*q.MutedUntil)))
 	}
 	if q.From != nil {
 		lines = append(lines, fmt.Sprintf("Cards come silently each day from %02d:%02d to %02d:%02d %s, those of high risk ring.",
@@ -92,7 +93,7 @@ func (b *Bot) mute(ctx context.Context, l line) (string, error) {
 		return "", misuse("That is longer than a week (168h). For every day there is quiet.")
 	default:
 		end := time.Now().Add(d)
-		until, reply = &end, fmt.Sprintf("Cards come silently until %s; those of high risk still ring.", clock(end))
+		until, reply = &end, fmt.Sprintf("Cards come silently until %s; those of high risk still ring.", stamp.Minute(end))
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (effect, error) {
 		_, err := tx.Exec(ctx, `

@@ -12,6 +12,7 @@ import (
 	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/stamp"
 )
 
 // Question asks one person for one text.
@@ -307,8 +308,5 @@ func refusal(r approvals.Request, err error) (string, error) {
 // heldBy tells others why they cannot decide now.
 func heldBy(r approvals.Request) string {
 	h := r.Held()
-	return fmt.Sprintf("%s is writing a reason for request #%d. Nobody else can decide before %s.", oneLine(h.Name, maxName), r.ShortID, second(h.Until))
+	return fmt.Sprintf("%s is writing a reason for request #%d. Nobody else can decide before %s.", oneLine(h.Name, maxName), r.ShortID, stamp.Clock(h.Until))
 }
-
-// second is a moment that is near.
-func second(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }

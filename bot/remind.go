@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/stamp"
 )
 
 // remindWorker works approvals.RemindCardArgs: a message of its own below the
@@ -76,7 +77,7 @@ func (b *Bot) noteReminder(ctx context.Context, d delivery, from, to int) (bool,
 // reminder says what waits, and until when.
 func reminder(r approvals.Request) string {
 	text := fmt.Sprintf("⏰ Request #%d still waits for you: %s, from %s. Open until %s.",
-		r.ShortID, oneLine(r.ResourceKey, maxKey), from(r), clock(r.ExpiresAt))
+		r.ShortID, oneLine(r.ResourceKey, maxKey), from(r), stamp.Minute(r.ExpiresAt))
 	if r.Settings.Needed() > 1 {
 		text += " " + tally(r)
 	}

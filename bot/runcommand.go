@@ -10,6 +10,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/redact"
 	"holm/internal/session"
+	"holm/internal/spelling"
 	"holm/policy"
 )
 
@@ -76,7 +77,7 @@ func toolNamed(all []Tool, name string) (Tool, error) {
 			return t, nil
 		case t.Short == name || t.Server+"__"+t.Short == name:
 			short = append(short, t)
-		case strings.Contains(t.Name, name) || strings.Contains(name, t.Short) || distance(t.Short, name) <= 2:
+		case strings.Contains(t.Name, name) || strings.Contains(name, t.Short) || spelling.Distance(t.Short, name) <= 2:
 			near = append(near, t.Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/stamp"
 )
 
 // askedNotes tell what the rule wants of those who decide an open request, and
@@ -18,7 +19,7 @@ func askedNotes(r approvals.Request) []string {
 		notes = append(notes, fmt.Sprintf("The rule wants a reason: %s, or %s.", inWords(approvals.ApproveCall, r), inWords(approvals.Reject, r)))
 	}
 	if r.EscalatedAt != nil {
-		notes = append(notes, fmt.Sprintf("Nobody had answered by %s: further people were asked.", clock(*r.EscalatedAt)))
+		notes = append(notes, fmt.Sprintf("Nobody had answered by %s: further people were asked.", stamp.Minute(*r.EscalatedAt)))
 	}
 	return notes
 }

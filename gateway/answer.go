@@ -11,6 +11,7 @@ import (
 	"holm/gateway/upstream"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/stamp"
 )
 
 // wireError is a JSON-RPC error; answer gives one where a tool result would
@@ -103,7 +104,7 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 	text := fmt.Sprintf("Approval required: request %d for %s waits for an owner's decision until %s. "+
 		"Call this tool again with the same arguments to get the answer; after approval it runs once. "+
 		"To wait for the answer call approval_wait, to look at it approval_status, with the request %d. "+
-		"Silence is not consent. %s", r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, noWorkaround)
+		"Silence is not consent. %s", r.ShortID, r.Resource, stamp.Minute(r.ExpiresAt), r.ShortID, noWorkaround)
 	if !r.Reached {
 		text += fmt.Sprintf(" Nobody who may answer can be reached by chat at the moment; an operator can answer with: "+
 			"holm approvals approve %d --agent %s", r.ShortID, r.AgentID)
@@ -114,7 +115,7 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		text = fmt.Sprintf("Undelivered: request %d for %s needs an owner's decision, and nobody could be reached so far. It stays open until %s; "+
 			"an operator can answer with: holm approvals approve %d --agent %s. Call this tool again with the same arguments later to get the answer; "+
 			"to wait for it call approval_wait, to look at it approval_status, with the request %d. Silence is not consent. %s",
-			r.ShortID, r.Resource, stamp(r.ExpiresAt), r.ShortID, r.AgentID, r.ShortID, noWorkaround)
+			r.ShortID, r.Resource, stamp.Minute(r.ExpiresAt), r.ShortID, r.AgentID, r.ShortID, noWorkaround)
 	}
 	if r.Executing {
 		text = fmt.Sprintf("Request %d for %s is approved and the call is running now. "+
@@ -148,7 +149,7 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 	case r.Status == approvals.Expired:
 		kind = "APPROVAL_EXPIRED"
 		text = fmt.Sprintf("Expired: nobody answered request %d for %s by %s, and nothing was executed. "+
-			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.ResourceKey, stamp(r.ExpiresAt), noWorkaround)
+			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.ResourceKey, stamp.Minute(r.ExpiresAt), noWorkaround)
 	case r.Status == approvals.Cancelled:
 		kind = "APPROVAL_CANCELLED"
 		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn by %s, and nothing was executed.", r.ShortID, r.ResourceKey, deref(r.ResolvedName, "its requester"))
@@ -189,8 +190,6 @@ func rejectedText(r approvals.Request) string {
 	}
 	return text + " Do not try again: silence is not consent, and calling again makes no sense. " + noWorkaround
 }
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 func deref(s *string, fallback string) string {
 	if s == nil {

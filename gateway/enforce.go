@@ -13,6 +13,7 @@ import (
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
+	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -178,7 +179,7 @@ func (g *Gateway) refusal(ctx context.Context, err error) error {
 		f.Data = map[string]any{"rule": denied.Rule}
 		return f
 	case errors.As(err, &required):
-		text := fmt.Sprintf("request %d waits for an owner's decision until %s; ask again for the answer", required.ShortID, stamp(required.ExpiresAt))
+		text := fmt.Sprintf("request %d waits for an owner's decision until %s; ask again for the answer", required.ShortID, stamp.Minute(required.ExpiresAt))
 		return g.withRequest(ctx, required.RequestID, fault.Conflict, "approval_required", text)
 	case errors.As(err, &ended):
 		kind, text := endOf(ended.Request)
@@ -199,7 +200,7 @@ func endOf(r approvals.Request) (kind fault.Kind, text string) {
 	case approvals.Cancelled:
 		return fault.Conflict, fmt.Sprintf("request %d was withdrawn%s", r.ShortID, reason)
 	}
-	return fault.Gone, fmt.Sprintf("nobody answered request %d by %s; silence is not consent", r.ShortID, stamp(r.ExpiresAt))
+	return fault.Gone, fmt.Sprintf("nobody answered request %d by %s; silence is not consent", r.ShortID, stamp.Minute(r.ExpiresAt))
 }
 
 // withRequest is a fault with its request as every surface shows it.

@@ -166,7 +166,7 @@ func (s *secretFlag) read(cmd *cobra.Command) (string, error) {
 	case s.file != "":
 		file, err := os.Open(s.file)
 		if err != nil {
-			return "", usagef("the file of the %s: %v", s.flag(), err)
+			return "", fmt.Errorf("the file of the %s: %w", s.flag(), err)
 		}
 		defer file.Close()
 		return readUpTo(file)

@@ -113,7 +113,7 @@ func answerText(r approvals.Wire) string {
 	case r.Outcome != nil:
 		return string(*r.Outcome)
 	case r.Resolution != nil:
-		return string(*r.Resolution) + " by " + orDash(r.ResolvedName)
+		return resolutionText(r) + " by " + orDash(r.ResolvedName)
 	}
 	return cmp.Or(orDash(r.Reason), "-")
 }
@@ -177,7 +177,7 @@ func printRequest(w io.Writer, r approvals.Wire) {
 		line("needs", tally(r))
 	}
 	for _, v := range r.Votes {
-		text := fmt.Sprintf("%s on %s at %s: %s", v.Name, v.Via, when(v.At), v.Resolution)
+		text := fmt.Sprintf("%s on %s at %s: %s", v.Name, v.Via, when(v.At), allows(v.Resolution, v.Extent, r.TTLMinutes))
 		if !v.Counts {
 			text += " (does not count any more)"
 		}

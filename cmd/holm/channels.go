@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +102,7 @@ func printChannel(w io.Writer, ch httpapi.ChannelDetails) {
 		fmt.Fprintln(w, "\nCannot be written to:")
 		table(w, "PERSON NAME SINCE REASON", func(row func(...any)) {
 			for _, r := range ch.Closed {
-				row(ch.Namespace+":"+r.Identity, orDash(&r.Name), r.Since.UTC().Format(time.RFC3339), r.Reason)
+				row(ch.Namespace+":"+r.Identity, orDash(&r.Name), when(r.Since), r.Reason)
 			}
 		})
 	}
@@ -155,7 +154,7 @@ func (c *cli) newChannelsTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test [NAME]", Short: "Send every owner a test card and tell who got it", Args: atMost("NAME"),
 		Long: "Send every owner, on every channel or the named one, a card that says it is a test and decides nothing.\n" +
-			"The exit code is 1 when somebody was not reached.",
+			"The exit code is 1 when somebody was not reached, or when there is nobody to reach.",
 		Example: "  holm channels test\n  holm channels test telegram --agent main",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -172,6 +171,9 @@ func (c *cli) newChannelsTestCommand() *cobra.Command {
 			if err := c.print(cmd, list, func(w io.Writer) { printReached(w, list) }); err != nil {
 				return err
 			}
+			if len(list) == 0 {
+				return &exitError{code: exitFailed, message: "no owner has an address on a channel (holm channels list); invite one: holm invite --agent AGENT --role owner"}
+			}
 			for _, r := range list {
 				if !r.Reached {
 					return &exitError{code: exitFailed}
@@ -186,7 +188,6 @@ func (c *cli) newChannelsTestCommand() *cobra.Command {
 
 func printReached(w io.Writer, list []httpapi.ChannelReached) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "No owner has an address on a channel (holm channels list). Invite one: holm invite --agent AGENT --role owner")
 		return
 	}
 	table(w, "PERSON NAME AGENT REACHED", func(row func(...any)) {

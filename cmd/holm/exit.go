@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 
@@ -21,7 +23,7 @@ const (
 	exitDone     = 0
 	exitFailed   = 1  // refused or failed
 	exitUsage    = 2  // the command line cannot be understood
-	exitNotFound = 3  // what was named does not exist
+	exitNotFound = 3  // what was named does not exist, a file too
 	exitDenied   = 4  // denied by policy
 	exitPending  = 5  // waits for an approval
 	exitSetup    = 78 // a setting cannot be used
@@ -30,15 +32,33 @@ const (
 	exitNoProgram   = 127 // of holm guard: there is no such command
 )
 
-// exitOf are the exit codes of refusals with a code of their own.
-var exitOf = map[string]int{
-	"not_found":         exitNotFound,
+// exitOfCode are the exit codes of the server's refusals that have one of their
+// own: of policy, of people, and of words that are right for another request.
+var exitOfCode = map[string]int{
 	"access_denied":     exitDenied,
 	"approval_required": exitPending,
 
 	"approval_rejected":  exitDenied,
 	"approval_expired":   exitDenied,
 	"approval_cancelled": exitDenied,
+
+	"reason_required":        exitFailed,
+	"resolution_not_offered": exitFailed,
+}
+
+// exitOfStatus are those of all other refusals; what is missing failed: a
+// credential that is none, a state that does not allow it, a server that cannot.
+var exitOfStatus = map[int]int{
+	http.StatusBadRequest:          exitUsage,
+	http.StatusUnprocessableEntity: exitUsage,
+	http.StatusNotFound:            exitNotFound,
+}
+
+func exitOf(p *client.Problem) int {
+	if code, ok := exitOfCode[p.Code]; ok {
+		return code
+	}
+	return cmp.Or(exitOfStatus[p.Status], exitFailed)
 }
 
 // exitError ends with the exit code of a command that was run, or says why it was
@@ -111,12 +131,14 @@ func report(w io.Writer, err error) int {
 	case ran != nil:
 		code = ran.code
 	case errors.As(err, &problem):
-		code = max(code, exitOf[problem.Code])
+		code = exitOf(problem)
 		if problem.Status == http.StatusUnauthorized {
 			hint = "; is HOLM_ADMIN_TOKEN, or the agent's key, that of this server?"
 		}
 	case errors.As(err, &lost):
 		hint = "; is holm serve running there?"
+	case errors.Is(err, fs.ErrNotExist):
+		code = exitNotFound
 	}
 	fmt.Fprintf(w, "holm: %s%s\n", oneLine(err.Error()), hint)
 	return code

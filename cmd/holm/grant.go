@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holm/internal/client"
+	"holm/internal/httpapi"
 	"holm/internal/servers"
+	"holm/internal/spelling"
 	"holm/policy"
 )
 
@@ -24,7 +27,8 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			"--args limits the grant to calls whose arguments match. It takes one or more ARG=PATTERN: a glob, or\n" +
 			"after re: a regular expression that has to match the whole value. All conditions of one grant must\n" +
 			"hold; several grants add up. An argument that a call does not carry is not checked, unless with\n" +
-			"--required. Limit tools by name: a pattern may cover one that calls the same thing otherwise.",
+			"--required. Limit tools by name: a pattern may cover one that calls the same thing otherwise.\n\n" +
+			"A grant about tools that the server does not have now is stored, with a note on standard error.",
 		Example: "  holm grant claude git --tool 'log*'\n" +
 			"  holm grant claude git --tool push --ask\n" +
 			"  holm grant claude files --tool read --args 'path=/srv/data/**' --required\n" +
@@ -117,12 +121,19 @@ func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy)
 	if _, err := holm.Agent(cmd.Context(), agent); err != nil {
 		return err
 	}
-	if _, err := holm.Server(cmd.Context(), server); err != nil {
+	known, err := holm.Server(cmd.Context(), server)
+	if isNotFound(err) {
+		return fmt.Errorf("%w (holm list servers); for one that is yet to come: holm policy set %s tool '%s' %s", err, agent, row.ResourceKey, row.Effect)
+	}
+	if err != nil {
 		return err
 	}
 	stored, err := holm.SetPolicy(cmd.Context(), agent, row)
 	if err != nil {
 		return err
+	}
+	if warning := offersNone(agent, known, row.ResourceKey); warning != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "holm: note: %s\n", oneLine(warning))
 	}
 	return c.print(cmd, stored, func(w io.Writer) {
 		how := "Allowed"
@@ -135,6 +146,26 @@ func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy)
 		}
 		fmt.Fprintf(w, " (for %s)\n", oneLine(grantsText(row.Grants)))
 	})
+}
+
+// offersNone says of a grant that it is about no tool that the server has now;
+// empty when it is about some.
+func offersNone(agent string, server httpapi.Server, key string) string {
+	if server.Status == nil || len(server.Status.Tools) == 0 {
+		return fmt.Sprintf("the tools of server %s are not known yet: see later with holm show server %[1]s what the grant is about", server.Name)
+	}
+	prefix := servers.ResourceKey(server.Name, "")
+	if slices.ContainsFunc(server.Status.Tools, func(tool string) bool { return covers(key, prefix+tool) }) {
+		return ""
+	}
+	tool := strings.TrimPrefix(key, prefix)
+	text := fmt.Sprintf("server %s has no tool %q now.", server.Name, tool)
+	if strings.Contains(tool, "*") {
+		text = fmt.Sprintf("server %s has no tool that %q names now.", server.Name, tool)
+	} else if near := spelling.Nearest(tool, server.Status.Tools, 2); near != "" {
+		text += fmt.Sprintf(" Did you mean %s?", near)
+	}
+	return text + fmt.Sprintf(" The grant stays for one to come; holm revoke %s %s --tool '%s' takes it back", agent, server.Name, tool)
 }
 
 func grantsText(grants []policy.Grant) string {

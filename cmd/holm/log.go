@@ -17,6 +17,7 @@ import (
 
 	"holm/internal/audit"
 	"holm/internal/client"
+	"holm/internal/stamp"
 )
 
 func (c *cli) newLogCommand() *cobra.Command {
@@ -70,7 +71,7 @@ func (c *cli) printLog(ctx context.Context, w io.Writer, holm *client.Client, l 
 // logLine has its columns at fixed places, so that lines that come later stand
 // below the others.
 func logLine(call audit.Call) string {
-	return strings.TrimRight(fmt.Sprintf("%s  %-10s  %-12s  %-12s  %-20s  %8s  %s", when(call.At), call.Status,
+	return strings.TrimRight(fmt.Sprintf("%s  %-10s  %-12s  %-12s  %-20s  %8s  %s", stamp.Second(call.At), call.Status,
 		oneLine(call.AgentID), oneLine(cmp.Or(call.Server, "-")), oneLine(call.Tool), took(call.MS), oneLine(logReason(call))), " ")
 }
 

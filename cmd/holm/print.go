@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holm/bot"
+	"holm/internal/stamp"
 )
 
 func printJSON(w io.Writer, value any) error {
@@ -48,12 +49,12 @@ func indented(raw json.RawMessage) string {
 	return bot.Visible(b.String())
 }
 
-// when shows a time in the reader's zone.
+// when shows a time, if there is one.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	return stamp.Minute(t)
 }
 
 // orDash shows what is absent.

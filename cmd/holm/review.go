@@ -16,8 +16,8 @@ func (c *cli) newApproveCommand(agent *string) *cobra.Command {
 	review := httpapi.Review{Decision: "approved"}
 	cmd := &cobra.Command{
 		Use: "approve NUMBER", Short: "Approve a request", Args: exactly("NUMBER"),
-		Long: "Approve a request: this one call (--single), for the rule's time (--once, the default), or for good\n" +
-			"(--always, for any arguments, or with --exact for these alone).",
+		Long: "Approve a request: this call alone (--single), the same call for the rule's time (--once, the default), or always\n" +
+			"(--always: this tool with any arguments; with --exact: these arguments alone).",
 		Example: "  holm approvals approve 12 --single",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			resolution, err := chooseResolution(review.Resolution, single, once, always)
@@ -34,9 +34,9 @@ func (c *cli) newApproveCommand(agent *string) *cobra.Command {
 			return c.review(cmd, *agent, args[0], review)
 		},
 	}
-	cmd.Flags().BoolVar(&single, "single", false, "this one call")
+	cmd.Flags().BoolVar(&single, "single", false, "this call alone")
 	cmd.Flags().BoolVar(&once, "once", false, "the same call for the rule's time")
-	cmd.Flags().BoolVar(&always, "always", false, "this tool for this requester, for good")
+	cmd.Flags().BoolVar(&always, "always", false, "this tool for this requester, always")
 	cmd.Flags().BoolVar(&exact, "exact", false, "with --always: exactly these arguments")
 	cmd.Flags().StringVar(&review.Resolution, "resolution", "", "single, once or persistent, in one flag")
 	cmd.Flags().StringVar(&review.Reason, "reason", "", "reaches the requester; some rules want one")
@@ -145,12 +145,17 @@ func tally(r approvals.Wire) string {
 }
 
 // resolutionText says what an approval is good for.
-func resolutionText(r approvals.Wire) string {
-	switch *r.Resolution {
-	case policy.Single:
-		return "this one call"
-	case policy.Persistent:
-		return "for good"
+func resolutionText(r approvals.Wire) string { return allows(*r.Resolution, r.Extent, r.TTLMinutes) }
+
+// allows says what an approval is good for in the words of cards and flags.
+func allows(resolution policy.Resolution, extent *approvals.Extent, minutes int) string {
+	switch {
+	case resolution == policy.Single:
+		return "this call"
+	case resolution == policy.Once:
+		return fmt.Sprintf("for %d min", minutes)
+	case extent != nil && *extent == approvals.TheseArguments:
+		return "always, these arguments"
 	}
-	return fmt.Sprintf("for %d minutes", r.TTLMinutes)
+	return "always, this tool"
 }

@@ -111,9 +111,13 @@ func startScripted(t *testing.T) (*scripted, error) {
 				"slack":    {Hint: "send the bot: link " + token},
 			}
 		},
-		ServerStatus: func(context.Context, string) (httpapi.ServerStatus, bool) {
+		ServerStatus: func(_ context.Context, name string) (httpapi.ServerStatus, bool) {
+			if name == "lost" {
+				return httpapi.ServerStatus{State: "down"}, true
+			}
 			return httpapi.ServerStatus{State: "up", Tools: []string{"log", "push"}, Stderr: []string{"ready\x1b[2J"}}, true
 		},
+		TestChannels: func(context.Context, httpapi.ChannelTest) ([]httpapi.ChannelReached, error) { return nil, nil },
 		Channels: func(context.Context) ([]httpapi.ChannelHealth, error) {
 			return []httpapi.ChannelHealth{{Namespace: "telegram", AgentID: "main", Connected: true, Account: "@holm_bot"}}, nil
 		},

@@ -9,13 +9,13 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"holm/approvals"
 	"holm/internal/client"
 	"holm/internal/session"
+	"holm/internal/stamp"
 )
 
 func (c *cli) newWatchCommand(agent *string) *cobra.Command {
@@ -24,7 +24,7 @@ func (c *cli) newWatchCommand(agent *string) *cobra.Command {
 		Use: "watch [AGENT]", Short: "Show what waits for an answer and what is decided, as it happens", Args: atMost("AGENT"),
 		Long: "Show the open requests of an agent, and what is asked, decided and executed from now on, until Ctrl-C. A lost\n" +
 			"connection is taken up again. With --answer each request is answered here: a approves this call, o for the\n" +
-			"rule's time, p for good with any arguments, e for good with these arguments, r rejects (r REASON), d asks to try\n" +
+			"rule's time, p always with any arguments, e always with these arguments, r rejects (r REASON), d asks to try\n" +
 			"it differently (d REASON), s skips; then Enter. --json prints one event a line.",
 		Example: "  holm approvals watch claude\n  holm approvals watch claude --answer",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,8 +100,9 @@ func (w *watch) run(ctx context.Context) error {
 				return err
 			}
 		case line, ok := <-w.lines:
-			if !ok { // the input has ended: from now on this is a display
+			if !ok {
 				w.lines = nil
+				fmt.Fprintln(w.errOut, "holm: the input has ended, so nobody can answer here; what happens is only shown from now on")
 				continue
 			}
 			if err := w.typed(ctx, line); err != nil {
@@ -159,7 +160,7 @@ func (w *watch) show(e session.Event, number int, what, text string) {
 		_ = json.NewEncoder(w.out).Encode(e)
 		return
 	}
-	fmt.Fprintf(w.out, "%s  #%d  %s  %s\n", e.CreatedAt.Local().Format(time.TimeOnly), number, oneLine(what), oneLine(text))
+	fmt.Fprintf(w.out, "%s  #%d  %s  %s\n", stamp.Clock(e.CreatedAt), number, oneLine(what), oneLine(text))
 }
 
 // how says by whom and for how long; nothing when the request cannot be read

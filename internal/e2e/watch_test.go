@@ -100,7 +100,7 @@ func TestWatchAnswersInTheTerminal(t *testing.T) {
 	w.types("x")
 	w.sees("Not understood")
 	w.types("a")
-	w.sees("#1", "approved", "this one call by the operator")
+	w.sees("#1", "approved", "this call by the operator")
 	w.sees("#1", "succeeded")
 	if got := p.within(first); got.Text != "recorded" {
 		t.Errorf("approved: %+v", got)
