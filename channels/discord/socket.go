@@ -68,6 +68,9 @@ type socket struct {
 
 func newSocket(c *Channel, k *keeper, conn *websocket.Conn, s *session) *socket {
 	conn.SetReadLimit(largest)
+	// Left to itself the library answers a close with the same code, and 1000 or
+	// 1001 from us ends the session. hangUp says goodbye in its place.
+	conn.SetCloseHandler(func(int, string) error { return nil })
 	sock := &socket{channel: c, keeper: k, conn: conn, session: s}
 	sock.seq.Store(s.seq)
 	return sock
