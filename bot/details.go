@@ -15,6 +15,14 @@ import (
 // more would bury the card they belong to.
 const maxPieces = 10
 
+// Quoter is a capability: the channel can show a long text folded in one message,
+// for its reader to open. Nothing in the text can pass for words outside of it.
+type Quoter interface {
+	// QuoteHolds tells, without I/O, whether one message holds all of it.
+	QuoteHolds(title, text string) bool
+	SendQuote(ctx context.Context, to Recipient, title, text string) (MessageRef, error)
+}
+
 // Details is the full text of a request's arguments: redacted, indented, with
 // everything visible.
 func Details(r approvals.Request) string {
@@ -40,6 +48,12 @@ func (b *Bot) sendDetails(ctx context.Context, ch Channel, btn approvals.Button)
 	to := Recipient{Identity: btn.Identity, ReplyTo: MessageRef{Chat: btn.Chat, Message: btn.Message}}
 	heading := fmt.Sprintf("Arguments of request #%d", btn.ShortID)
 	text := Details(btn.Request)
+	if quoter, ok := ch.(Quoter); ok && quoter.QuoteHolds(heading, text) {
+		return b.reach(ch, func() error {
+			_, err := quoter.SendQuote(ctx, to, heading, text)
+			return err
+		})
+	}
 	parts := pieces(text, pieceSize(ch.Limits()))
 	if files, ok := ch.(FileSender); ok && len(parts) > 1 {
 		name := fmt.Sprintf("request-%d-arguments.json", btn.ShortID)

@@ -94,7 +94,14 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 // say sends a message of plain text. A person who cannot be reached is no
 // error: nobody else is to be told.
 func (b *Bot) say(ctx context.Context, ch Channel, to Recipient, text string) error {
-	_, err := ch.Send(ctx, to, Card{Head: text})
+	return b.reach(ch, func() error {
+		_, err := ch.Send(ctx, to, Card{Head: text})
+		return err
+	})
+}
+
+func (b *Bot) reach(ch Channel, send func() error) error {
+	err := send()
 	if errors.Is(err, ErrUnreachable) {
 		b.Log.Info("a person could not be reached", "channel", ch.Namespace())
 		return nil

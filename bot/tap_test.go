@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -287,6 +288,42 @@ func TestDetailsBringAllArgumentsRedacted(t *testing.T) {
 		}
 		check(t, w.chat.files[0].data)
 	})
+}
+
+// withQuotes is a recorder that folds texts of up to most bytes.
+type withQuotes struct {
+	withFiles
+	most int
+}
+
+func (c withQuotes) QuoteHolds(title, text string) bool { return len(title)+len(text) <= c.most }
+
+func (c withQuotes) SendQuote(ctx context.Context, to bot.Recipient, title, text string) (bot.MessageRef, error) {
+	return c.Send(ctx, to, bot.Card{Head: title, Facts: []bot.Fact{{Value: text, Quote: true}}})
+}
+
+// TestDetailsAreFoldedWhereTheyFit: what is too long stays a file.
+func TestDetailsAreFoldedWhereTheyFit(t *testing.T) {
+	quotes := withQuotes{withFiles{newRecorder("quotes")}, 3000}
+	w := idleWorld(t, quotes)
+	w.chat, w.namespace = quotes.recorder, "quotes"
+	w.start()
+	w.member("quotes", "ann", policy.Owner, "main")
+	short, long := strings.Repeat("s", 2900), strings.Repeat("l", 4000)
+	for i, args := range []string{`{"text":"` + short + `","password":"hunter2"}`, `{"text":"` + long + `"}`} {
+		r := w.ask(args)
+		contains(t, w.tap("ann", w.token("ann", r, bot.LabelDetails)), "come as a message")
+		w.chat.mu.Lock()
+		if len(w.chat.files) != i {
+			t.Errorf("%d files", len(w.chat.files))
+		}
+		m := w.find("ann", "Arguments of request #1")
+		if m == nil {
+			t.Fatal("no quote")
+		}
+		contains(t, m.card.Facts[0].Value, `"text": "`+short+`"`, `"password": "[hidden]"`)
+		w.chat.mu.Unlock()
+	}
 }
 
 func onlyDigits(r rune) rune {

@@ -131,6 +131,23 @@ func TestGoldenCards(t *testing.T) {
 	}
 }
 
+// TestGoldenDetails keeps what Details brings on Telegram, where a quote holds it.
+func TestGoldenDetails(t *testing.T) {
+	fake, person, ch := aTelegram(t)
+	for _, call := range []string{"short", "bidi", "secrets"} {
+		text := bot.Details(open(12, calls()[call]))
+		if !ch.QuoteHolds("Arguments of request #12", text) {
+			t.Fatalf("%s: no room", call)
+		}
+		if _, err := ch.SendQuote(t.Context(), bot.Recipient{Identity: fmt.Sprint(person.ID)}, "Arguments of request #12", text); err != nil {
+			t.Fatal(err)
+		}
+		sent := fake.Calls("sendMessage")
+		params := sent[len(sent)-1].Params
+		golden(t, filepath.Join("telegram", "details-"+call+".txt"), params["text"]+"\n\n"+params["entities"]+"\n")
+	}
+}
+
 // keys are the buttons by row.
 func keys(c bot.Card) string {
 	var lines []string
@@ -173,14 +190,19 @@ func within(t *testing.T, size, limit int, unit string) string {
 	return fmt.Sprintf("%d of %d %s", size, limit, unit)
 }
 
-func onTelegram(t *testing.T) platform {
+func aTelegram(t *testing.T) (*telegramfake.Server, *telegramfake.Person, *telegram.Channel) {
 	t.Helper()
 	fake := telegramfake.New(t, telegramfake.Options{})
-	person := fake.Person("Olga").Open()
 	ch, err := telegram.New(telegram.Config{Token: fake.Token(), APIURL: fake.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fake, fake.Person("Olga").Open(), ch
+}
+
+func onTelegram(t *testing.T) platform {
+	t.Helper()
+	fake, person, ch := aTelegram(t)
 	return platform{ch, func(t *testing.T, c bot.Card) (string, json.RawMessage, string) {
 		t.Helper()
 		before := len(fake.Calls("sendMessage"))

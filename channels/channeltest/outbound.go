@@ -220,6 +220,34 @@ func callerTextIsInert(t *testing.T, h *Harness) {
 	valuesMakeNoLines(t, h)
 }
 
+// quotesAreWholeAndInert: a folded text is all there, and as inert as a card.
+func quotesAreWholeAndInert(t *testing.T, h *Harness) {
+	quoter, ok := h.Channel.(bot.Quoter)
+	if !ok || h.Seen == nil {
+		t.Skip("no quotes, or nobody can look at them")
+	}
+	text := strings.Join(hostile, "\n") + "\nU+202E:\u202e"
+	if !quoter.QuoteHolds("Arguments", text) {
+		t.Fatal("a quote has no room for little text")
+	}
+	ref, err := quoter.SendQuote(t.Context(), bot.Recipient{Identity: h.Owner}, "Arguments", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := h.Seen(t, h.Owner, ref)
+	has(t, seen.Text, append([]string{"Arguments", "U+202E:U+202E"}, hostile...)...)
+	if len(seen.Active) > 0 {
+		t.Errorf("something can be tapped: %q", seen.Active)
+	}
+	if quoter.QuoteHolds("Arguments", strings.Repeat("x", 1<<20)) {
+		t.Error("a quote has room for any text")
+	}
+	if h.Nobody != "" {
+		_, err := quoter.SendQuote(t.Context(), bot.Recipient{Identity: h.Nobody}, "Arguments", "x")
+		unreachable(t, "SendQuote to nobody", err)
+	}
+}
+
 func invisibleIsSpelledOut(t *testing.T, h *Harness) {
 	t.Helper()
 	invisible := "a\u202eb\u2066c\u200bd\u061ce\ufefff\x1bg\x07h\u00adi"

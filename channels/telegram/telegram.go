@@ -80,6 +80,7 @@ var (
 	_ bot.Channel    = (*Channel)(nil)
 	_ bot.Linker     = (*Channel)(nil)
 	_ bot.FileSender = (*Channel)(nil)
+	_ bot.Quoter     = (*Channel)(nil)
 	_ bot.Asker      = (*Channel)(nil)
 	_ bot.Webhook    = (*Channel)(nil)
 )

@@ -47,12 +47,13 @@ var objectFields = map[string]string{
 	"LinkPreviewOptions": `is_disabled url prefer_small_media prefer_large_media show_above_text`,
 	"ReplyParameters": `message_id chat_id allow_sending_without_reply quote quote_parse_mode quote_entities
 		quote_position checklist_task_id poll_option_id`,
+	"MessageEntity":   `type offset length url user language custom_emoji_id unix_time date_time_format`,
 	"BotCommand":      `command description`,
 	"BotCommandScope": `type chat_id user_id`,
 }
 
 // notPlayed are parameters that Telegram knows and this fake does not act on.
-const notPlayed = `business_connection_id message_thread_id direct_messages_topic_id entities caption_entities
+const notPlayed = `business_connection_id message_thread_id direct_messages_topic_id caption_entities
 	message_effect_id suggested_post_parameters rich_message inline_message_id thumbnail language_code
 	certificate ip_address`
 

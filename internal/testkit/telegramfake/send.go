@@ -46,6 +46,9 @@ func (s *Server) sendDocument(c *request) (any, error) {
 // draft parses text and keyboard, which Telegram checks before the chat.
 func (s *Server) draft(c *request, field, empty, long string, most int) (*message, error) {
 	text, entities, err := s.format(c.values[field], c.values["parse_mode"])
+	if err == nil && c.values["entities"] != "" {
+		text, entities, err = s.given(c)
+	}
 	switch {
 	case err != nil:
 		return nil, err

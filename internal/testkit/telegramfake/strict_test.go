@@ -25,6 +25,8 @@ func TestWhatTelegramWouldIgnoreFailsTheTest(t *testing.T) {
 	keys := func(buttons ...any) params {
 		return text(params{"reply_markup": params{"inline_keyboard": []any{buttons}}})
 	}
+	spans := func(all ...params) params { return text(params{"text": "h😀i", "entities": all}) }
+	span := func(kind string, at, length int) params { return params{"type": kind, "offset": at, "length": length} }
 	row := make([]any, 9)
 	for i := range row {
 		row[i] = params{"text": "b", "callback_data": "x"}
@@ -43,6 +45,17 @@ func TestWhatTelegramWouldIgnoreFailsTheTest(t *testing.T) {
 		"unknown button field":   {"sendMessage", keys(params{"text": "b", "callback_data": "x", "color": "red"}), `no field "color"`},
 		"two actions":            {"sendMessage", keys(params{"text": "b", "callback_data": "x", "copy_text": params{"text": ""}}), `several actions`},
 		"unknown style":          {"sendMessage", keys(params{"text": "b", "callback_data": "x", "style": "red"}), `unknown style`},
+		"entity beyond the text": {"sendMessage", spans(span("bold", 2, 3)), `spans 2 to 5 of 4 units`},
+		"entity before the text": {"sendMessage", spans(span("bold", -1, 3)), `spans -1 to 2`},
+		"empty entity":           {"sendMessage", spans(span("bold", 1, 0)), `spans 1 to 1`},
+		"entity in a character":  {"sendMessage", spans(span("bold", 0, 2)), `parts a character`},
+		"crossed entities":       {"sendMessage", spans(span("bold", 0, 3), span("italic", 1, 3)), `may not meet like this`},
+		"quote in a quote":       {"sendMessage", spans(span("blockquote", 0, 4), span("expandable_blockquote", 1, 2)), `may not meet like this`},
+		"bold in code":           {"sendMessage", spans(span("code", 0, 4), span("bold", 0, 1)), `may not meet like this`},
+		"entity of no kind":      {"sendMessage", spans(span("loud", 0, 1)), `the type "loud" is not played`},
+		"unknown entity field":   {"sendMessage", spans(params{"type": "bold", "offset": 0, "length": 1, "tune": 1}), `no field "tune"`},
+		"entities and a mode":    {"sendMessage", text(params{"parse_mode": "HTML", "entities": []params{span("bold", 0, 1)}}), `ignored beside a parse_mode`},
+		"text that is changed":   {"sendMessage", text(params{"text": "a\u202eb", "entities": []params{span("bold", 0, 1)}}), `drops or changes`},
 		"too many in a row":      {"sendMessage", keys(row...), `9 buttons in one row`},
 		"dropping pending taps":  {"deleteWebhook", params{"drop_pending_updates": true}, `never be dropped`},
 		"unknown kind of update": {"getUpdates", params{"allowed_updates": []string{"mesage"}, "offset": -1, "timeout": 0}, `"mesage" is not played`},
