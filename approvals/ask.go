@@ -32,9 +32,12 @@ type Call struct {
 	Outside       bool
 	Session       session.Session
 	RequesterName string
-	ResourceType  string
-	ResourceKey   string
-	Args          policy.Args
+	// ByKey is the prefix of the agent's own key where a program asks with it on
+	// behalf of the requester; empty where the requester asks.
+	ByKey        string
+	ResourceType string
+	ResourceKey  string
+	Args         policy.Args
 	// Rule is the require_approval row that decided. Where several rows want the
 	// call approved, one request stands for all: its ID names them all, and its
 	// Scope.Approval has their strictest settings.
@@ -69,19 +72,23 @@ func (c Call) openings() []Opening {
 }
 
 // Digest binds an approval to this very call: agent, requester, resource, the
-// rule in its version and the canonical arguments.
-func (c Call) Digest() string { return c.digestOf(c.Session.RequesterID) }
+// rule in its version and the canonical arguments; and to the session, where a
+// program asks on behalf of the requester: what one conversation was granted is
+// nothing to another.
+func (c Call) Digest() string { return c.digestOf(c.Session.RequesterID, c.ByKey != "") }
 
-// digestOf is the digest of the same call by another requester.
-func (c Call) digestOf(requesterID string) string {
+// digestOf is the digest of the same call by another requester, and bound to the
+// session or not.
+func (c Call) digestOf(requesterID string, inSession bool) string {
 	kind := "holm call v1"
 	if c.Outside {
 		kind = "holm outside call v1"
 	}
-	head, err := json.Marshal([]any{
-		kind, c.Session.AgentID, requesterID,
-		c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version,
-	})
+	parts := []any{kind, c.Session.AgentID, requesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version}
+	if inSession {
+		parts = append(parts, c.Session.ID)
+	}
+	head, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // strings and a number always encode
 	}
@@ -95,6 +102,9 @@ func (c Call) digestOf(requesterID string) string {
 // the call under each, so that a retry after a merge finds what was asked before.
 type asker struct {
 	ids, digests []string
+	// covered are the digests that an approval for some time may have: the
+	// requester's own approvals hold for what is done on their behalf too.
+	covered []string
 }
 
 func (c Call) asker(ctx context.Context, q db.Queryer) (a asker, err error) {
@@ -102,7 +112,9 @@ func (c Call) asker(ctx context.Context, q db.Queryer) (a asker, err error) {
 		return a, err
 	}
 	for _, id := range a.ids {
-		a.digests = append(a.digests, c.digestOf(id))
+		digest := c.digestOf(id, c.ByKey != "")
+		a.digests = append(a.digests, digest)
+		a.covered = append(a.covered, digest, c.digestOf(id, false))
 	}
 	return a, nil
 }
@@ -281,15 +293,15 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
 		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
-		     expires_at, undelivered_at, mode)
+		     expires_at, undelivered_at, mode, by_key)
 		SELECT $1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
-		       COALESCE(q.expires_at, now() + $16), q.undelivered_at, $18
+		       COALESCE(q.expires_at, now() + $16), q.undelivered_at, $18, $19
 		FROM (SELECT) one
 		LEFT JOIN approval_requests q ON q.id = $17
 		RETURNING `+columns,
 		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
 		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question, c.mode(question)))
+		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question, c.mode(question), c.ByKey))
 	if err != nil {
 		return Request{}, fmt.Errorf("store approval request: %w", err)
 	}
@@ -363,6 +375,9 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 	}
 	if r.TryDifferently {
 		data["tryDifferently"] = true
+	}
+	if r.ByKey != "" {
+		data["byKey"] = r.ByKey
 	}
 	if r.ClaimedAt != nil && r.FinishedAt != nil {
 		data["ms"] = r.FinishedAt.Sub(*r.ClaimedAt).Milliseconds()

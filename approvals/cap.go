@@ -55,10 +55,14 @@ func capped(who, scope string, open, most int) error {
 func (s *Service) recordCapped(ctx context.Context, c Call, why error) error {
 	known, _ := fault.As(why)
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
-		return audit.Write(ctx, tx, audit.Record{Kind: "approval_capped", AgentID: c.Session.AgentID, Actor: c.Session.RequesterID, Data: map[string]any{
+		data := map[string]any{
 			"sessionId": c.Session.ID, "requesterId": c.Session.RequesterID, "resourceType": c.ResourceType, "resourceKey": c.ResourceKey,
 			"argsDigest": c.Digest(), "ruleId": c.Rule.ID, "ruleVersion": c.Rule.Version, "limit": known.Data,
-		}})
+		}
+		if c.ByKey != "" {
+			data["byKey"] = c.ByKey
+		}
+		return audit.Write(ctx, tx, audit.Record{Kind: "approval_capped", AgentID: c.Session.AgentID, Actor: c.Session.RequesterID, Data: data})
 	})
 	if err == nil {
 		s.Hub.Publish(audit.QueuedKey)

@@ -208,7 +208,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			)
 			  AND revoked_at IS NULL -- once more: it may have been revoked while this waited for the row
 			RETURNING request_id`,
-			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.Rule.ID, who.digests,
+			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.Rule.ID, who.covered,
 			c.Rule.Version, outsider).Scan(&requestID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -217,8 +217,11 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			return err
 		}
 		ok = true
-		return audit.Write(ctx, tx, audit.Record{Kind: "grant_used", AgentID: c.Session.AgentID, Actor: c.Session.RequesterID,
-			Data: map[string]any{"requestId": requestID, "resourceKey": c.ResourceKey, "argsDigest": c.Digest()}})
+		data := map[string]any{"requestId": requestID, "resourceKey": c.ResourceKey, "argsDigest": c.Digest()}
+		if c.ByKey != "" {
+			data["byKey"] = c.ByKey
+		}
+		return audit.Write(ctx, tx, audit.Record{Kind: "grant_used", AgentID: c.Session.AgentID, Actor: c.Session.RequesterID, Data: data})
 	})
 	if err != nil {
 		return "", false, fmt.Errorf("use approval: %w", err)

@@ -69,6 +69,9 @@ type Request struct {
 	UndeliveredAt *time.Time
 	// TryDifferently is a rejection that invites another proposal.
 	TryDifferently bool
+	// ByKey is the key with which a program asked on behalf of the requester; empty
+	// where the requester asked.
+	ByKey string
 	// ReadAt is when the row was read, by the database's clock.
 	ReadAt time.Time
 	// Votes are the approvals so far, where they were asked for with Votes.
@@ -151,7 +154,7 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently,
+	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently, r.by_key,
 	clock_timestamp()`
 
 // collect reads exactly one request; ok is false when there is none.
@@ -218,7 +221,8 @@ type Filter struct {
 	RequesterID string
 	// ReviewerID limits to what this user may decide now.
 	ReviewerID string
-	// SeenBy limits to what this user asked for or may decide now.
+	// SeenBy limits to what this user asked for or may decide now; the agent itself
+	// by the id that it asks with, to what it asked for itself or on behalf of people.
 	SeenBy string
 	// Before continues a listing: the id of the last request of the page before.
 	Before string
@@ -247,7 +251,7 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 		  AND ($3 = '' OR r.requester_id = ANY($6))
 		  AND ($4 = '' OR r.id < $4)
 		  AND ($7 = '' OR approval_stands($7, `+aboutR+`))
-		  AND ($8 = '' OR r.requester_id = ANY($9) OR approval_stands($8, `+aboutR+`))
+		  AND ($8 = '' OR r.requester_id = ANY($9) OR r.by_key <> '' AND $8 = 'agent:' || r.agent_id OR approval_stands($8, `+aboutR+`))
 		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
 		ORDER BY r.id DESC
 		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer)

@@ -16,24 +16,27 @@ import (
 
 // Wire is a request as every surface shows it. Arguments are redacted.
 type Wire struct {
-	ID            string             `json:"id"`
-	ShortID       int                `json:"shortId"`
-	AgentID       string             `json:"agentId"`
-	SessionID     string             `json:"sessionId"`
-	RequesterID   string             `json:"requesterId"`
-	RequesterName string             `json:"requesterName"`
-	ResourceType  string             `json:"resourceType"`
-	ResourceKey   string             `json:"resourceKey"`
-	Scope         json.RawMessage    `json:"scope"`
-	Args          json.RawMessage    `json:"args"`
-	ArgsDigest    string             `json:"argsDigest"`
-	Status        Status             `json:"status"`
-	Resolution    *policy.Resolution `json:"resolution,omitempty"`
-	Extent        *Extent            `json:"extent,omitempty"`
-	ResolvedBy    *string            `json:"resolvedBy,omitempty"`
-	ResolvedName  *string            `json:"resolvedName,omitempty"`
-	ResolvedVia   *string            `json:"resolvedVia,omitempty"`
-	Reason        *string            `json:"reason,omitempty"`
+	ID            string `json:"id"`
+	ShortID       int    `json:"shortId"`
+	AgentID       string `json:"agentId"`
+	SessionID     string `json:"sessionId"`
+	RequesterID   string `json:"requesterId"`
+	RequesterName string `json:"requesterName"`
+	// ByKey is the prefix of the agent's own key with which a program asked on behalf
+	// of the requester.
+	ByKey        string             `json:"byKey,omitempty"`
+	ResourceType string             `json:"resourceType"`
+	ResourceKey  string             `json:"resourceKey"`
+	Scope        json.RawMessage    `json:"scope"`
+	Args         json.RawMessage    `json:"args"`
+	ArgsDigest   string             `json:"argsDigest"`
+	Status       Status             `json:"status"`
+	Resolution   *policy.Resolution `json:"resolution,omitempty"`
+	Extent       *Extent            `json:"extent,omitempty"`
+	ResolvedBy   *string            `json:"resolvedBy,omitempty"`
+	ResolvedName *string            `json:"resolvedName,omitempty"`
+	ResolvedVia  *string            `json:"resolvedVia,omitempty"`
+	Reason       *string            `json:"reason,omitempty"`
 	// TryDifferently is a rejection that invites another proposal.
 	TryDifferently bool       `json:"tryDifferently,omitempty"`
 	CreatedAt      time.Time  `json:"createdAt"`
@@ -168,7 +171,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 	}
 	return Wire{
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
-		RequesterID: r.RequesterID, RequesterName: r.RequesterName,
+		RequesterID: r.RequesterID, RequesterName: r.RequesterName, ByKey: r.ByKey,
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,

@@ -32,6 +32,7 @@ func (b *Bot) chatSession(ctx context.Context, tx pgx.Tx, l line, agentID string
 		  AND c.identity = $3
 		  AND c.chat = $4
 		  AND s.requester_id = $5
+		  AND s.ended_at IS NULL
 		ORDER BY c.created_at DESC
 		LIMIT 1`, agentID, l.who.Channel, l.who.Identity, l.group(), l.who.user.ID).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -122,17 +123,38 @@ func (b *Bot) answersGoTo(ctx context.Context, tx pgx.Tx, s session.Session, at 
 	return nil
 }
 
-// fresh begins a new session.
+// fresh begins a new session, and ends those before it in the same chat: what an
+// agent's program still does for them is not done in the person's name any more.
 func (b *Bot) fresh(ctx context.Context, l line) (string, error) {
 	agentID, err := b.oneAgent(l)
 	if err != nil {
 		return "", err
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
+		if err := endChats(ctx, tx, l, agentID); err != nil {
+			return done, err
+		}
 		_, err = b.newChatSession(ctx, tx, l, agentID)
 		done.reply = fmt.Sprintf("A fresh conversation with agent %s begins here.", agentID)
 		return done, err
 	})
+}
+
+func endChats(ctx context.Context, tx pgx.Tx, l line, agentID string) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE sessions s
+		SET ended_at = clock_timestamp()
+		FROM chats c
+		WHERE c.session_id = s.id
+		  AND c.agent_id = $1
+		  AND c.channel = $2
+		  AND c.identity = $3
+		  AND c.chat = $4
+		  AND s.ended_at IS NULL`, agentID, l.who.Channel, l.who.Identity, l.group())
+	if err != nil {
+		return fmt.Errorf("end chats: %w", err)
+	}
+	return nil
 }
 
 // answerWorker works session.DeliverArgs.

@@ -11,6 +11,7 @@ import (
 	"holm/gateway/upstream"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/session"
 	"holm/internal/stamp"
 )
 
@@ -76,6 +77,8 @@ func answer(e *entry, err error) (json.RawMessage, *wireError) {
 	case errors.As(err, &odd):
 		return errorResult(e, "The server executed the call but gave an answer that cannot be used: "+odd.Reason,
 			map[string]any{"error_type": "BAD_RESULT", "code": codeLost, "retryable": false}), nil
+	case fault.Is(err, session.CodeNoSession):
+		return nil, &wireError{Code: codeInvalidRequest, Message: holmSessionHeader + ": " + err.Error() + ". Nothing was executed."}
 	case db.IsUnavailable(err):
 		return nil, &wireError{Code: codeInternal, Message: "Holm's database is not available, and this attempt executed nothing. " +
 			"Call again later with the same arguments: what was asked, approved or executed before is kept."}

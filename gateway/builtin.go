@@ -24,6 +24,9 @@ type Builtin struct {
 	Schema json.RawMessage
 	// Annotations are hints for clients. Optional.
 	Annotations *mcp.ToolAnnotations
+	// Governs tells that a call changes who may do what. Made on behalf of a person it
+	// always needs an owner's approval.
+	Governs bool
 	// Run executes a call that was let through. Its result is given as JSON,
 	// both as text and as structured content, and has to be an object. A
 	// fault.Error is told to the caller as a failed result.

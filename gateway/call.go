@@ -122,6 +122,7 @@ func (c *toolCall) about(j *judgement) map[string]any {
 	if c.outside {
 		data["via"] = "enforce"
 	}
+	c.behalf(data)
 	if rule := j.verdict.Rule; rule != nil {
 		data["ruleId"], data["ruleVersion"] = rule.ID, rule.Version
 	}
@@ -137,9 +138,19 @@ func (g *Gateway) recordUnknown(ctx context.Context, c *toolCall, err error) err
 	if !errors.As(err, &unknown) {
 		return nil
 	}
-	return <-g.write(ctx, c, "call_decided", map[string]any{
+	data := map[string]any{
 		"callId": c.id, "sessionId": c.session.ID, "tool": clip(unknown.Name, maxUnknownName), "decision": policy.Deny, "step": "unknown_tool",
-	})
+	}
+	c.behalf(data)
+	return <-g.write(ctx, c, "call_decided", data)
+}
+
+// behalf names in a record the key that a program made the call with on behalf of
+// its actor.
+func (c *toolCall) behalf(data map[string]any) {
+	if c.caller.OnBehalf {
+		data["byKey"] = c.caller.KeyPrefix
+	}
 }
 
 func clip(s string, most int) string {

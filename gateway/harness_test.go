@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -308,6 +309,12 @@ func (r *rig) post(headers map[string]string, body string) (int, string) {
 // modern sends one request of protocol 2026-07-28 and gives the JSON-RPC answer.
 func (r *rig) modern(method, name string, params map[string]any) map[string]json.RawMessage {
 	r.t.Helper()
+	return r.modernWith(nil, method, name, params)
+}
+
+// modernWith is modern with headers of its own.
+func (r *rig) modernWith(more map[string]string, method, name string, params map[string]any) map[string]json.RawMessage {
+	r.t.Helper()
 	params["_meta"] = map[string]any{
 		"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
 		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "test", "version": "1"},
@@ -321,6 +328,7 @@ func (r *rig) modern(method, name string, params map[string]any) map[string]json
 	if name != "" {
 		headers["Mcp-Name"] = name
 	}
+	maps.Copy(headers, more)
 	_, text := r.post(headers, string(body))
 	for _, line := range strings.Split(text, "\n") {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {

@@ -45,6 +45,7 @@ func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*ju
 		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: servers.Resources(e.Server, e.maps, args),
 	}}
 	j.verdict = snap.set.Evaluate(j.request)
+	g.seenByAnOwner(c, j)
 	return j, nil
 }
 
@@ -93,6 +94,9 @@ func (j *judgement) question(c *toolCall, requester string) approvals.Call {
 	ask := approvals.Call{
 		Session: c.session, RequesterName: withRole(requester, j.request.Principal.Role), ResourceType: resourceType, ResourceKey: key, Outside: c.outside,
 		Args: j.request.Args, Rule: j.askingRule(),
+	}
+	if c.caller.OnBehalf {
+		ask.ByKey = c.caller.KeyPrefix
 	}
 	var ids, words []string
 	for _, reason := range j.snapshot.set.Explain(j.request).Reasons {

@@ -77,7 +77,11 @@ func (g *Gateway) listTools(ctx context.Context, req mcp.Request) (mcp.Result, e
 	if err != nil {
 		return nil, err
 	}
-	p, err := identity.PrincipalOf(ctx, g.Pool, x.caller)
+	caller, _, err := g.acting(ctx, x)
+	if err != nil {
+		return nil, toWire(err)
+	}
+	p, err := identity.PrincipalOf(ctx, g.Pool, caller)
 	if err != nil {
 		return nil, toWire(err)
 	}
@@ -106,8 +110,14 @@ func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, er
 		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "params.name must be a string"}
 	}
 	ctx = audit.WithTrace(ctx, x.traceParent())
-	c := g.toolCall(x, name)
-	c.elicit = elicitor(x, req)
+	caller, where, err := g.acting(ctx, x)
+	if err != nil {
+		return nil, toWire(err)
+	}
+	c := g.toolCall(x, caller, where, name)
+	if !caller.OnBehalf { // a dialog there would be answered by the program
+		c.elicit = elicitor(x, req)
+	}
 	e, result, err := g.call(ctx, c)
 	if err != nil {
 		told, wire := answer(e, err)
@@ -124,15 +134,12 @@ func (g *Gateway) callTool(ctx context.Context, req mcp.Request) (mcp.Result, er
 }
 
 // toolCall describes an exchange's call to the gate.
-func (g *Gateway) toolCall(x *exchange, name string) *toolCall {
+func (g *Gateway) toolCall(x *exchange, caller identity.Caller, where session.Session, name string) *toolCall {
 	c := &toolCall{
-		id: uuid.Must(uuid.NewV7()).String(), caller: x.caller, session: x.holmSession(), name: name,
+		id: uuid.Must(uuid.NewV7()).String(), caller: caller, session: where, name: name,
 		args: x.message.Params["arguments"], meta: x.message.Params["_meta"],
 		hold: g.holdOf(x), gone: x.request.Context().Done(),
-		reprove: func(ctx context.Context) error {
-			_, err := g.authenticate(x.request.WithContext(ctx))
-			return err
-		},
+		reprove: func(ctx context.Context) error { return g.reprove(ctx, x, caller) },
 		wait: func(now func() *approvals.Request) func() {
 			began := time.Now()
 			return x.keepAlive(func() string { return waiting(now(), time.Since(began)) })

@@ -277,6 +277,9 @@ func (c Config) approvalReview(ctx context.Context, call gateway.BuiltinCall) (a
 	if err != nil {
 		return nil, err
 	}
+	if call.OnBehalf {
+		return nil, fault.New(fault.Forbidden, "on_behalf", "a program does not answer request %d on behalf of a person; they answer it in chat, in the terminal or over the API", r.ShortID)
+	}
 	if err := c.notOwn(ctx, call, r); err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ func circleTools(c Config) []gateway.Builtin {
 		Name: "circle_list", Description: "List the circles of this agent with their members.",
 		Schema: schema(`{}`), Run: c.listCircles,
 	}, {
-		Name: "circle_add", Description: "Put a member of this agent into a circle; a circle is made with its first member.",
+		Name: "circle_add", Governs: true, Description: "Put a member of this agent into a circle; a circle is made with its first member.",
 		Schema: schema(member, "circle", "userId"), Run: c.changeCircle(identity.AddToCircle),
 	}, {
-		Name: "circle_remove", Description: "Take a member out of a circle.",
+		Name: "circle_remove", Governs: true, Description: "Take a member out of a circle.",
 		Schema: schema(member, "circle", "userId"), Run: c.changeCircle(identity.RemoveFromCircle),
 	}, {
-		Name: "circle_delete", Description: "Empty a circle. Policy rows that grant to it stay and speak for nobody.",
+		Name: "circle_delete", Governs: true, Description: "Empty a circle. Policy rows that grant to it stay and speak for nobody.",
 		Schema: schema(`{"circle":{"type":"string"}}`, "circle"),
 		Run: c.changeCircle(func(ctx context.Context, tx pgx.Tx, agentID, name, _, actor string) error {
 			return identity.DeleteCircle(ctx, tx, agentID, name, actor)

@@ -46,7 +46,7 @@ func policyTools(c Config) []gateway.Builtin {
 		Schema: schema(`{"resourceType":{"type":"string","enum":["tool","mcp","file","exec"]}}`),
 		Run:    c.listPolicies,
 	}, {
-		Name: "policy_set", Description: "Store a policy row of this agent: who may use a resource, who may not, or whose use needs an owner's approval. " +
+		Name: "policy_set", Governs: true, Description: "Store a policy row of this agent: who may use a resource, who may not, or whose use needs an owner's approval. " +
 			"A row with the same type, key, effect and scope is replaced.",
 		Schema: schema(`{
 			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"]},
@@ -59,7 +59,7 @@ func policyTools(c Config) []gateway.Builtin {
 			"force":{"type":"boolean","default":false,"description":"store the row although somebody is locked out by it"}}`, "resourceType", "resourceKey", "effect", "grants"),
 		Run: c.setPolicy,
 	}, {
-		Name: "policy_delete", Description: "Delete the policy rows of one key of this agent, of one effect or of all.",
+		Name: "policy_delete", Governs: true, Description: "Delete the policy rows of one key of this agent, of one effect or of all.",
 		Schema: schema(`{
 			"resourceKey":{"type":"string"},
 			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"],"default":"tool"},

@@ -24,7 +24,7 @@ func sessionTools(c Config) []gateway.Builtin {
 			"limit":{"type":"integer","minimum":1,"maximum":200,"default":50}}`, "sessionId"),
 		Run: c.readSession,
 	}, {
-		Name: "session_send", Description: "Say something in a conversation. With the agent's own key it is the agent's answer, which comes into the person's chat.",
+		Name: "session_send", Description: "Say something in a conversation. With the agent's own key, also where it acts on behalf of a person, it is the agent's answer, which comes into the person's chat.",
 		Schema: schema(`{"sessionId":{"type":"string"},"text":{"type":"string"}}`, "sessionId", "text"),
 		Run:    c.sendInSession,
 	}}
@@ -107,15 +107,17 @@ func (c Config) sendInSession(ctx context.Context, call gateway.BuiltinCall) (an
 	if err != nil {
 		return nil, err
 	}
-	said := session.Message{Text: in.Text}
-	if !isAgent(call) {
+	said, speaker := session.Message{Text: in.Text}, call.RequesterID()
+	if call.OnBehalf { // the words are the program's
+		speaker = identity.AgentRequester(call.AgentID)
+	} else if !isAgent(call) {
 		if said.Name, err = identity.UserName(ctx, c.Pool, call.UserID); err != nil {
 			return nil, err
 		}
 	}
 	var id int64
 	err = db.InTx(ctx, c.Pool, func(tx pgx.Tx) (err error) {
-		id, err = session.Post(ctx, tx, c.Approvals.Jobs, s, call.RequesterID(), said)
+		id, err = session.Post(ctx, tx, c.Approvals.Jobs, s, speaker, said)
 		return err
 	})
 	if err != nil {

@@ -20,17 +20,17 @@ func userTools(c Config) []gateway.Builtin {
 		Name: "user_list", Description: "List the people of this agent with roles and identities.",
 		Schema: schema(`{}`), Run: c.listUsers,
 	}, {
-		Name: "user_role_set", Description: "Change the role of somebody with this agent.",
+		Name: "user_role_set", Governs: true, Description: "Change the role of somebody with this agent.",
 		Schema: schema(`{`+user+`,"role":{"type":"string","enum":["owner","user","guest"]},`+force+`}`, "userId", "role"),
 		Run:    c.setUserRole,
 	}, {
-		Name: "user_merge", Description: "Make a user the same person as another, who lives on with what both had. Both are told, and may undo it within a day.",
+		Name: "user_merge", Governs: true, Description: "Make a user the same person as another, who lives on with what both had. Both are told, and may undo it within a day.",
 		Schema: schema(`{`+user+`,"intoUserId":{"type":"string"}}`, "userId", "intoUserId"), Run: c.mergeUsers,
 	}, {
-		Name: "user_identity_link", Description: "Let whoever has an identity on a channel be this user.",
+		Name: "user_identity_link", Governs: true, Description: "Let whoever has an identity on a channel be this user.",
 		Schema: schema(`{`+user+`,`+who+`}`, "userId", "channel", "identity"), Run: c.linkIdentity,
 	}, {
-		Name: "user_identity_unlink", Description: "Take an identity from a user; one that came by a merge undoes the merge.",
+		Name: "user_identity_unlink", Governs: true, Description: "Take an identity from a user; one that came by a merge undoes the merge.",
 		Schema: schema(`{`+user+`,`+who+`,`+force+`}`, "userId", "channel", "identity"), Run: c.unlinkIdentity,
 	}}
 }

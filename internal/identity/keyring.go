@@ -35,6 +35,10 @@ type Caller struct {
 	KeyPrefix string
 	// UserID is the user the key is bound to, empty for a bare key.
 	UserID string
+	// OnBehalf tells that the key is bare and UserID the person in whose session
+	// the call is made: a program of the agent works for them, and they are not
+	// the ones who speak.
+	OnBehalf bool
 }
 
 // RequesterID is who asks: the bound user, or the agent itself.

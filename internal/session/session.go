@@ -42,6 +42,8 @@ type Session struct {
 	RequesterID string    `json:"requesterId"`
 	KeyPrefix   string    `json:"-"`
 	CreatedAt   time.Time `json:"createdAt"`
+	// EndedAt is since when nobody acts in it on behalf of its person.
+	EndedAt *time.Time `json:"endedAt,omitempty"`
 }
 
 // Ensure stores s unless it is there already. A session id that belongs to
@@ -94,7 +96,7 @@ func follow(ctx context.Context, q db.Queryer, s Session) error {
 	return nil
 }
 
-const columns = `id, agent_id, kind, requester_id, key_prefix, created_at`
+const columns = `id, agent_id, kind, requester_id, key_prefix, created_at, ended_at`
 
 // Get reads one session of an agent.
 func Get(ctx context.Context, q db.Queryer, agentID, id string) (Session, error) {
@@ -129,6 +131,21 @@ func List(ctx context.Context, q db.Queryer, agentID, requester string, limit in
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Session])
+}
+
+// End ends a session: no call is made in it on behalf of its person any more.
+// What waits for an approval there is refused when the answer comes. Ended
+// again it stays as it is.
+func End(ctx context.Context, q db.Queryer, id string) error {
+	_, err := q.Exec(ctx, `
+		UPDATE sessions
+		SET ended_at = clock_timestamp()
+		WHERE id = $1
+		  AND ended_at IS NULL`, id)
+	if err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
 }
 
 func unknown(id string) error {
