@@ -21,6 +21,9 @@ type Cancellation struct {
 	// Actor is the operator, an owner of the agent, or the requester: a user, or
 	// the agent itself by the id that it asks with.
 	Actor Actor
+
+	// parted is Holm's own, of a duplicate whose question is somebody else's.
+	parted bool
 }
 
 // Cancel moves a pending request to cancelled, once. One that has been answered
@@ -42,7 +45,7 @@ func (s *Service) Cancel(ctx context.Context, c Cancellation) (Request, error) {
 		if err != nil {
 			return err
 		}
-		if !may {
+		if !may && !c.parted {
 			return fault.NotFoundf("no approval request %q", c.RequestID)
 		}
 		if r.DuplicateOf != nil {

@@ -78,3 +78,39 @@ func TestAnApproverWhoIsMergedIsAnOwnerStill(t *testing.T) {
 		t.Error("the approval fell with the merge")
 	}
 }
+
+// TestADuplicateOfAnotherPersonEnds: two people were one when a call of both was
+// asked for, and are two again. The question stays with who asked it.
+func TestADuplicateOfAnotherPersonEnds(t *testing.T) {
+	w := newWorld(t)
+	una, ulf := w.person("una", "main", policy.User), w.person("ulf", "main", policy.User)
+	q := w.ask(w.call(`{}`, by(una)))
+	m := w.merge(una, ulf)
+	own, theirs := w.ask(w.call(`{}`, by(una), inSession("s2"))), w.ask(w.call(`{}`, by(ulf)))
+	if own.Question() != q.ID || theirs.Question() != q.ID {
+		t.Fatal("one person's call is two questions")
+	}
+	w.reconcile()
+	if got := w.get(theirs.ID); got.Status != approvals.Pending {
+		t.Fatalf("%s while they are one", got.Status)
+	}
+	w.part(m)
+	w.reconcile()
+	got := w.get(theirs.ID)
+	if got.Status != approvals.Cancelled || *got.ResolvedName != "Holm" || *got.Reason == "" {
+		t.Errorf("parted: %+v", got)
+	}
+	if got := w.get(own.ID); got.Status != approvals.Pending {
+		t.Errorf("their own duplicate is %s", got.Status)
+	}
+	if got := w.get(q.ID); got.Asked != 2 {
+		t.Errorf("asked %d times", got.Asked)
+	}
+	if again := w.ask(w.call(`{}`, by(ulf))); again.DuplicateOf != nil || again.RequesterID != ulf {
+		t.Errorf("asked again: %+v", again)
+	}
+	w.approve(q, policy.Single)
+	if got := w.get(theirs.ID); got.Status != approvals.Cancelled {
+		t.Errorf("answered for another: %s", got.Status)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"holm/approvals"
 	"holm/gateway/upstream"
 	"holm/internal/crashpoint"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/policy"
 )
@@ -34,7 +35,8 @@ func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadli
 }
 
 // attached follows the request that stands for the call to its end. All who
-// attach to one request share its one execution and its result.
+// attach to one request share its one execution and its result, as long as they are
+// one person: two who were parted meanwhile are asked about each by themselves.
 func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r approvals.Request, deadline time.Time) (_ json.RawMessage, again bool, err error) {
 	for waited := false; ; {
 		if r.Status == approvals.Pending || r.Executing() {
@@ -46,9 +48,15 @@ func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r app
 				return nil, false, err
 			}
 		}
+		own, err := identity.Same(ctx, g.Pool, c.session.RequesterID, r.RequesterID)
+		if err != nil {
+			return nil, false, err
+		}
 		switch {
 		case r.Status == approvals.Pending, r.Executing():
 			return nil, false, g.required(ctx, r)
+		case r.Status == approvals.Approved && !own:
+			return nil, true, nil
 		case r.Unclaimed():
 			if waited {
 				if again, err := g.recheck(ctx, c, j); again || err != nil {
@@ -92,6 +100,16 @@ func (g *Gateway) recheck(ctx context.Context, c *toolCall, before *judgement) (
 		return false, err
 	}
 	return now.differs(before), nil
+}
+
+// sameCaller refuses a late call whose key speaks for another person than when it
+// was made: what was asked then is not theirs.
+func (g *Gateway) sameCaller(ctx context.Context, before, now identity.Caller) error {
+	same, err := identity.Same(ctx, g.Pool, before.RequesterID(), now.RequesterID())
+	if err == nil && !same {
+		err = fault.New(fault.Forbidden, "caller_changed", "this key speaks for another person than when the call was made; nothing was run, call again")
+	}
+	return err
 }
 
 // execute runs the call of a claimed request: the stored bytes, once. It goes

@@ -36,8 +36,8 @@ func (x *exchange) namedSession() (name string, named bool) {
 	}
 }
 
-// reprove checks after a wait that the key is still good, and that the session
-// it named still stands for the same person.
+// reprove checks after a wait that the key is still good, and that it or the
+// session it named still stands for the same person.
 func (g *Gateway) reprove(ctx context.Context, x *exchange, before identity.Caller) error {
 	key, err := g.authenticate(x.request.WithContext(ctx))
 	if err != nil {
@@ -46,7 +46,7 @@ func (g *Gateway) reprove(ctx context.Context, x *exchange, before identity.Call
 	if name, named := x.namedSession(); named {
 		return session.StillOnBehalf(ctx, g.Pool, key, before, name)
 	}
-	return nil
+	return g.sameCaller(ctx, before, key)
 }
 
 // behalfRule stands for a row that nobody has written: a program does not change

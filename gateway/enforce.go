@@ -123,12 +123,16 @@ func (g *Gateway) admit(ctx context.Context, e Enforcement, c *toolCall, j *judg
 			return Enforced{}, false, err
 		}
 	}
+	own, err := identity.Same(ctx, g.Pool, c.session.RequesterID, r.RequesterID)
+	if err != nil {
+		return Enforced{}, false, err
+	}
 	switch {
 	case r.Status == approvals.Pending:
 		return Enforced{}, false, g.required(ctx, r)
 	case r.Status != approvals.Approved:
 		return Enforced{}, false, g.tell(ctx, r)
-	case !r.Unclaimed():
+	case !r.Unclaimed(), !own:
 		return Enforced{}, true, nil // another call has it
 	}
 	if waited {
