@@ -44,6 +44,32 @@ func TestAnswersInsideAndOutsideAreApart(t *testing.T) {
 	}
 }
 
+// A time for the tool is one however it is called; a time for these arguments is
+// one for the way that was asked about.
+func TestATimeForTheToolIsOneInsideAndOutside(t *testing.T) {
+	for binding, both := range map[policy.Binding]bool{policy.BindResource: true, policy.BindArguments: false} {
+		for name, ways := range map[string][2][]func(*approvals.Call){"inside": {nil, {outside}}, "outside": {{outside}, nil}} {
+			w := newWorld(t)
+			bound := ruleSays(policy.ApprovalSettings{Binding: binding})
+			asked, other := append(ways[0], bound), append(ways[1], bound)
+			r := w.approve(w.ask(w.call(`{"a":1}`, asked...)), policy.Once)
+			claim := w.svc.Claim
+			if name == "outside" {
+				claim = w.svc.ClaimOutside
+			}
+			if _, ok, err := claim(ctx, r.ID); !ok || err != nil {
+				t.Fatalf("not claimed, error %v", err)
+			}
+			if _, ok := w.uses(w.call(`{"b":1}`, other...)); ok != both {
+				t.Errorf("bound to %s and asked %s, it covers other arguments the other way: %v", binding, name, ok)
+			}
+			if _, ok := w.uses(w.call(`{"a":1}`, other...)); ok != both && name == "outside" {
+				t.Errorf("bound to %s and asked %s, it covers the same call the other way: %v", binding, name, ok)
+			}
+		}
+	}
+}
+
 func TestAClaimIsGivenBackUntold(t *testing.T) {
 	w := newWorld(t)
 	claimed := w.claimedOutside(policy.Single)
