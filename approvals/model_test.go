@@ -41,6 +41,9 @@ type history struct {
 // out to be Ulf, and Olga to be Otto.
 var people = []string{"olga", "otto", "una", "ulf"}
 
+// sessions are how many each of them has.
+const sessions = 3
+
 func newHistory(w *world, rt *rapid.T, number int) *history {
 	agent := fmt.Sprint("agent", number)
 	h := &history{world: w, rt: rt, ids: map[string]string{}, merges: map[string]identity.Merge{}, model: &model{
@@ -57,7 +60,7 @@ func newHistory(w *world, rt *rapid.T, number int) *history {
 		h.ids[name], h.roles[name] = w.person(name+" of "+agent, agent, role), string(role)
 	}
 	for _, name := range append([]string{"agent"}, people...) {
-		for n := range 2 {
+		for n := range sessions {
 			w.ok(session.Ensure(ctx, w.pool, session.Session{ID: h.session(name, n), AgentID: agent, Kind: session.API, RequesterID: h.ids[name]}))
 		}
 	}
@@ -124,7 +127,7 @@ func (h *history) call(likely func(*modelled) bool) (*modelled, approvals.Call) 
 	if r := h.pick(likely); r != nil && draw(h, "the same again", false, true, true) {
 		name, rule, args = r.requester, r.rule, r.args
 	}
-	c := &modelled{session: h.session(name, draw(h, "session", 0, 1)), requester: h.live(name), args: args, rule: rule, version: h.versions[rule] + 1}
+	c := &modelled{session: h.session(name, draw(h, "session", 0, 1, 2)), requester: h.live(name), args: args, rule: rule, version: h.versions[rule] + 1}
 	c.Mode = approvals.Async
 	settings := &policy.ApprovalSettings{Quorum: needed(rule)}
 	if rule == "any arguments" {
@@ -142,6 +145,11 @@ func (h *history) ask() {
 	if c.requester == "olga" && needed(c.rule) == 1 && h.owns("olga") && draw(h, "in place", false, true) {
 		c.Mode, call.Realtime = approvals.Realtime, time.Minute
 	}
+	h.put(c, call)
+}
+
+// put asks, and checks which request stands for the call.
+func (h *history) put(c *modelled, call approvals.Call) {
 	got, err := h.svc().Ask(ctx, call)
 	want := h.model.ask(c)
 	if want == nil {
@@ -154,6 +162,22 @@ func (h *history) ask() {
 	}
 	if got.ID != want.id || got.ShortID != want.Number {
 		h.rt.Fatalf("the ask is request %d, want %d", got.ShortID, want.Number)
+	}
+}
+
+// askTogether asks for one call from all sessions of a requester, of which one then
+// takes its ask back.
+func (h *history) askTogether() {
+	c, call := h.call(func(r *modelled) bool { return r.Status == approvals.Pending })
+	name, _, _ := strings.Cut(strings.SplitN(c.session, " of ", 2)[1], " of ")
+	for n := range sessions {
+		one := *c
+		one.session = h.session(name, n)
+		call.Session.ID = one.session
+		h.put(&one, call)
+	}
+	if r := h.pick(func(r *modelled) bool { return r.open() && r.question != nil }); r != nil {
+		h.cancel(r)
 	}
 }
 
@@ -370,7 +394,7 @@ func (h *history) pick(likely func(*modelled) bool) *modelled {
 }
 
 // often are the steps that happen more often than others: those that lead on.
-var often = map[string]int{"ask": 10, "use a window": 3, "decide": 8, "claim": 6, "finish": 3}
+var often = map[string]int{"ask": 10, "ask together": 3, "use a window": 3, "decide": 8, "claim": 6, "finish": 3}
 
 // steps are what may happen, by name.
 func (h *history) steps() map[string]func() {
@@ -390,7 +414,7 @@ func (h *history) steps() map[string]func() {
 	carded := func(r *modelled) bool { return open(r) && r.card != "" }
 	realtime := func(r *modelled) bool { return open(r) && r.Mode == approvals.Realtime }
 	return map[string]func(){
-		"ask": h.ask, "use a window": h.useWindow, "decide": about(h.decide, open), "cancel": about(h.cancel, open),
+		"ask": h.ask, "ask together": h.askTogether, "use a window": h.useWindow, "decide": about(h.decide, open), "cancel": about(h.cancel, open),
 		"await a reason": about(h.await, open), "give the reason": about(h.giveReason, held), "drop the hold": about(h.drop, held),
 		"the hold runs out": about(h.holdRunsOut, held), "end the hold": about(h.endHold, held),
 		"claim": about(h.claim, waits), "finish": about(h.finish, func(r *modelled) bool { return r.Claimed }),

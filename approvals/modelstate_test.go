@@ -568,6 +568,13 @@ func (m *model) reconcile() {
 		}
 	}
 	for _, r := range m.list {
+		if r.question != nil && r.open() && !m.same(r.requester, r.question.requester) {
+			r.By = true
+			m.end(r, approvals.Cancelled)
+			r.question.Asked--
+		}
+	}
+	for _, r := range m.list {
 		m.endHold(r)
 	}
 	for _, r := range m.list {
