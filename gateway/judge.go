@@ -62,10 +62,8 @@ func (j *judgement) reason() string {
 	case e.Step == policy.StepDefault:
 		return "no rule is about it, and the agent's default is to deny"
 	}
-	for _, near := range e.Near {
-		if near.Effect == policy.Allow {
-			text += fmt.Sprintf("; the rule on %s: %s", near.ResourceKey, near.Why)
-		}
+	for _, near := range e.Closest() {
+		text += fmt.Sprintf("; the rule on %s: %s", near.ResourceKey, near.Why)
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,9 @@ type Reason struct {
 	// Why says in words why the row took part, or why it did not. It may name
 	// arguments, grants and what the row is about, and never holds an argument's value.
 	Why string `json:"why"`
+
+	// Others is set where the row does not speak for the principal.
+	Others bool `json:"-"`
 }
 
 // Explanation is a decision with its reasons; its JSON form is the answer of
@@ -25,7 +29,7 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons"`
 	// Near are the rows about the tool or its server that do not match the call, or
 	// do not speak for the principal; of the file and exec rows those that come close,
-	// at most twenty for each resource.
+	// at most five for each resource.
 	Near   []Reason `json:"near"`
 	Layers Layers   `json:"layers"`
 	// Problem says what is wrong with a resource that cannot be judged.
@@ -43,7 +47,7 @@ func (s *Set) Explain(req Request) Explanation {
 	c := call{who: s.caller(&req.Principal), args: req.Args}
 	for _, b := range s.find(nil, req.Tool, req.Server) {
 		for _, r := range b.inOrder() {
-			e.add(r, r.obstacle(&c), r.ground(&c))
+			e.add(r, &c.who, r.obstacle(&c), r.ground(&c))
 		}
 	}
 	for i := range req.Resources {
@@ -53,10 +57,11 @@ func (s *Set) Explain(req Request) Explanation {
 }
 
 // add takes a rule to the reasons, or near them if an obstacle is in its way.
-func (e *Explanation) add(r *rule, obstacle, ground string) {
+func (e *Explanation) add(r *rule, who *caller, obstacle, ground string) {
 	reason := Reason{
 		RowID: r.row.ID, Effect: r.row.Effect,
 		ResourceType: r.row.ResourceType, ResourceKey: r.row.ResourceKey, Why: ground,
+		Others: !r.speaksFor(who),
 	}
 	if obstacle != "" {
 		reason.Why = obstacle
@@ -98,13 +103,34 @@ func (e Explanation) resourceNoun() string {
 	return "file"
 }
 
-// closest names the allow rows that came near, of the layer that decided.
-func (e Explanation) closest() string {
-	var near strings.Builder
+// mostClosest is how many rows a sentence names.
+const mostClosest = 3
+
+// Closest are the allow rows of the layer that decided which came nearest, for a
+// sentence: at most three, and first those that speak for the principal.
+func (e Explanation) Closest() []Reason {
+	var near []Reason
 	for _, n := range e.Near {
 		if onTool := n.ResourceType == TypeTool || n.ResourceType == TypeMCP; n.Effect == Allow && onTool == (e.Layer == LayerTool) {
-			fmt.Fprintf(&near, "; rule %q: %s", n.RowID, n.Why)
+			near = append(near, n)
 		}
+	}
+	slices.SortStableFunc(near, func(a, b Reason) int {
+		switch {
+		case a.Others == b.Others:
+			return 0
+		case b.Others:
+			return -1
+		}
+		return 1
+	})
+	return near[:min(len(near), mostClosest)]
+}
+
+func (e Explanation) closest() string {
+	var near strings.Builder
+	for _, n := range e.Closest() {
+		fmt.Fprintf(&near, "; rule %q: %s", n.RowID, n.Why)
 	}
 	return near.String()
 }

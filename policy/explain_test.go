@@ -14,7 +14,7 @@ import (
 
 // The JSON form is the answer of access/check.
 func TestExplanationAsJSON(t *testing.T) {
-	set := setOf(t, "a allow tool read any", "b deny file /etc any", "c allow exec c role:owner")
+	set := setOf(t, "a allow tool read any", "b deny file /etc any", `c allow exec k role:owner {"command":"ls -l"}`, "d allow exec rm any", "e allow file /elsewhere any")
 	for _, c := range []struct {
 		name string
 		req  policy.Request
@@ -25,7 +25,7 @@ func TestExplanationAsJSON(t *testing.T) {
 			`{"decision":"deny","step":"deny","layer":"file",
 			"reasons":[{"rowId":"a","effect":"allow","resourceType":"tool","resourceKey":"read","why":"speaks for any"},
 			{"rowId":"b","effect":"deny","resourceType":"file","resourceKey":"/etc","why":"speaks for any"}],
-			"near":[{"rowId":"c","effect":"allow","resourceType":"exec","resourceKey":"c","why":"is about \"c\", not about this"}],
+			"near":[{"rowId":"c","effect":"allow","resourceType":"exec","resourceKey":"k","why":"is about \"ls -l\", not about this"}],
 			"layers":{"tool":"allow","file":"deny","exec":"deny"}}`,
 		},
 		{
@@ -56,15 +56,39 @@ func TestExplanationAsJSON(t *testing.T) {
 	}
 }
 
-// Of the rows that only come close no more are named than a person reads.
+// Of the rows that only come close no more are named than a person reads, and of
+// those that are about something else altogether none.
 func TestExplainBoundsWhatIsNear(t *testing.T) {
 	var lines []string
 	for i := range 50 {
-		lines = append(lines, fmt.Sprintf("r%02d allow file /d%d any", i, i))
+		lines = append(lines, fmt.Sprintf("r%02d allow file /d/%d any", i, i), fmt.Sprintf("s%02d allow file /e%d any", i, i))
 	}
-	e := setOf(t, lines...).Explain(policy.Request{Principal: key, Tool: "web_fetch", Resources: []policy.Resource{file("read", "/x")}})
-	if len(e.Near) != 20 || e.Near[0].RowID != "r00" || e.Decision != policy.Deny {
+	e := setOf(t, lines...).Explain(policy.Request{Principal: key, Tool: "web_fetch", Resources: []policy.Resource{file("read", "/d/x")}})
+	if len(e.Near) != 5 || e.Near[0].RowID != "r00" || e.Decision != policy.Deny {
 		t.Errorf("%d rows are near: %+v", len(e.Near), e.Near)
+	}
+}
+
+// A sentence names three rows, of those that speak for the caller first.
+func TestClosestRows(t *testing.T) {
+	lines := []string{`z allow tool t user:me {"args":[{"arg":"path","match":"glob","pattern":"/srv/**"}]}`, "y deny tool t user:other", "x allow tool other any"}
+	for i := range 10 {
+		lines = append(lines, fmt.Sprintf("r%d allow tool t user:u%d", i, i))
+	}
+	args, err := policy.ParseArgs([]byte(`{"path":"/etc/passwd"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := setOf(t, lines...).Explain(policy.Request{Principal: policy.Principal{AgentID: "main", UserID: "me"}, Tool: "t", Args: args})
+	var ids []string
+	for _, r := range e.Closest() {
+		ids = append(ids, r.RowID)
+	}
+	if diff := cmp.Diff([]string{"z", "r0", "r1"}, ids); diff != "" {
+		t.Error(diff, e)
+	}
+	if got := strings.Count(e.String(), "rule "); got != 4 { // "no rule" is one
+		t.Errorf("%d rules in: %s", got, e)
 	}
 }
 

@@ -2,11 +2,13 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 )
 
 // mostNear bounds how many file or exec rows that do not match are named.
-const mostNear = 20
+const mostNear = 5
 
 func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	clean, err := given.clean()
@@ -22,10 +24,10 @@ func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	for _, b := range p.found.all() {
 		for _, r := range b.inOrder() {
 			named[r] = true
-			e.add(r, r.areaObstacle(&p, b, &clean, c), r.areaGround(&clean, c))
+			e.add(r, &c.who, r.areaObstacle(&p, b, &clean, c), r.areaGround(&clean, c))
 		}
 	}
-	e.addNear(s.areas.rules, named, &clean)
+	e.addNear(s.areas.rules, named, &clean, c)
 }
 
 // areaObstacle says why a rule that is about the resource does not count.
@@ -49,8 +51,8 @@ func (r *rule) areaGround(res *Resource, c *call) string {
 }
 
 // addNear names further rules that are not about the resource but nearly are: another
-// sandbox or mode alone is in the way, or they allow something else here.
-func (e *Explanation) addNear(rules []*rule, named map[*rule]bool, res *Resource) {
+// sandbox or mode alone is in the way, or they allow something beside it.
+func (e *Explanation) addNear(rules []*rule, named map[*rule]bool, res *Resource, c *call) {
 	left := mostNear
 	for _, r := range rules {
 		if left == 0 {
@@ -60,7 +62,7 @@ func (e *Explanation) addNear(rules []*rule, named map[*rule]bool, res *Resource
 			continue
 		}
 		if why := r.nearly(res); why != "" {
-			e.add(r, why, "")
+			e.add(r, &c.who, why, "")
 			left--
 		}
 	}
@@ -75,10 +77,22 @@ func (r *rule) nearly(res *Resource) string {
 	switch {
 	case other != "" && about:
 		return other
-	case other == "" && !about && r.effect == Allow:
+	case other == "" && !about && r.effect == Allow && a.beside(res):
 		return "is about " + a.String() + ", not about this"
 	}
 	return ""
+}
+
+// beside reports whether the area is in a folder that the file is in as well, or
+// begins with the command's first word.
+func (a *area) beside(res *Resource) bool {
+	if res.Type == TypeFile {
+		dir := path.Dir(a.path)
+		return dir != "/" && within(res.Path, dir)
+	}
+	own, _, _ := strings.Cut(a.command.text, " ")
+	given, _, _ := strings.Cut(res.Command, " ")
+	return own == given
 }
 
 // elsewhere says that the area is one of another sandbox or mode.

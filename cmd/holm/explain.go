@@ -65,8 +65,14 @@ func printExplanation(w io.Writer, e policy.Explanation) {
 		fmt.Fprintf(w, "  the resource cannot be judged: %s\n", oneLine(e.Problem))
 	}
 	printReasons(w, "decided by", e.Reasons)
-	printReasons(w, "came close", e.Near)
+	printReasons(w, "came close", e.Near[:min(len(e.Near), mostNear)])
+	if more := len(e.Near) - mostNear; more > 0 {
+		fmt.Fprintf(w, "  %d more came close: --json\n", more)
+	}
 }
+
+// mostNear is how many rows that came close a person reads.
+const mostNear = 5
 
 func printReasons(w io.Writer, what string, reasons []policy.Reason) {
 	for _, r := range reasons {

@@ -22,6 +22,7 @@ type Client struct {
 	refresh chan struct{} // the tools list may be another one
 	slots   chan struct{} // calls in flight
 	emptied int           // slots taken for good at the end, by Run alone
+	outage  outage        // what the log knows, for Run alone
 	running atomic.Bool
 	ended   chan struct{} // Run is over, or drains
 	skipped atomic.Int64
@@ -50,6 +51,7 @@ func New(server Server, cfg Config) (*Client, error) {
 	calls, abort := context.WithCancel(context.Background())
 	return &Client{
 		server: server, cfg: cfg, hide: newRedactor(server.secrets()), stderr: &tail{},
+		outage: outage{every: cfg.TellEvery},
 		demand: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		slots: make(chan struct{}, server.MaxConcurrent),
 		calls: calls, abort: abort, ended: make(chan struct{}), news: make(chan struct{}),

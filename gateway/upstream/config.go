@@ -32,6 +32,9 @@ type Config struct {
 	MaxCallTime time.Duration
 	// RetryMin and RetryMax bound the pause between attempts; 250 ms and 30 s.
 	RetryMin, RetryMax time.Duration
+	// TellEvery is how often the log hears of a server that stays down for the
+	// same reason; 10 min.
+	TellEvery time.Duration
 	// DrainTimeout is how long Run waits for calls in flight at its end; 5 s.
 	DrainTimeout time.Duration
 	// PingTimeout is how long a server that let several calls in a row time out
@@ -60,6 +63,7 @@ func (c Config) withDefaults() Config {
 	c.MaxCallTime = cmp.Or(c.MaxCallTime, time.Hour)
 	c.RetryMin = cmp.Or(c.RetryMin, 250*time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
+	c.TellEvery = cmp.Or(c.TellEvery, 10*time.Minute)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
 	c.PingTimeout = cmp.Or(c.PingTimeout, 10*time.Second)
 	c.StopGrace = cmp.Or(c.StopGrace, 2*time.Second)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // limit bounds what a test waits for; a test that reaches it fails.
-const limit = 20 * time.Second
+const limit = time.Minute
 
 // fixture is a child-process upstream with modes and its files.
 type fixture struct {

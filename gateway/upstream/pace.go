@@ -25,10 +25,12 @@ func newPace(cfg Config) *pace {
 	}}
 }
 
+func (s *session) wasGood() bool { return s.answered.Load() || time.Since(s.begun) > steadyAfter }
+
 func (p *pace) afterFailure() time.Duration { return p.backoff.NextBackOff() }
 
 func (p *pace) afterLoss(s *session) time.Duration {
-	if s.answered.Load() || time.Since(s.begun) > steadyAfter {
+	if s.wasGood() {
 		p.quick = 0
 		p.backoff.Reset()
 	}

@@ -19,6 +19,9 @@ func (c *Client) supervise(ctx context.Context) {
 		c.up(s)
 		err = c.attend(ctx, s)
 		c.setPID(0)
+		if s.wasGood() {
+			c.outage.over()
+		}
 		c.lost(ctx, err, pace.afterLoss(s))
 	}
 	c.end()
@@ -43,7 +46,9 @@ func (c *Client) up(s *session) {
 	c.mu.Unlock()
 	c.set(Up, s, nil)
 	c.listChanged()
-	c.cfg.Logger.Info("upstream is up", "server", c.server.Name, "protocol", s.terms.protocol)
+	if c.outage.connected() {
+		c.cfg.Logger.Info("upstream is up", "server", c.server.Name, "protocol", s.terms.protocol)
+	}
 }
 
 // down waits before the next attempt. Callers are refused meanwhile and during
@@ -53,8 +58,10 @@ func (c *Client) down(ctx context.Context, err error, pause time.Duration) {
 		return
 	}
 	c.set(Down, nil, err)
-	c.cfg.Logger.Warn("upstream is down", "server", c.server.Name,
-		"error", c.hide.text(err.Error()), "retry_in", pause)
+	text := c.hide.text(err.Error())
+	if failures := c.outage.failed(text, time.Now()); failures > 0 {
+		c.cfg.Logger.Warn("upstream is down", "server", c.server.Name, "error", text, "failures", failures, "retry_in", pause)
+	}
 	sleep(ctx, pause)
 }
 

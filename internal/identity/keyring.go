@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/crypto/bcrypt"
-	"golang.org/x/time/rate"
 
 	"holm/internal/fault"
 	"holm/internal/wake"
@@ -108,11 +107,11 @@ var errKey = fault.New(fault.Unauthenticated, "invalid_key", "the access key is 
 // Authenticate gives the caller of a key. addr, the network address of the
 // caller, is throttled after repeated failures.
 func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, error) {
+	mac := k.mac(text)
 	prefix, ok := keyPrefix(text)
 	if !ok {
-		return Caller{}, k.refuse(ctx, addr, "")
+		return Caller{}, k.refuse(ctx, addr, "", mac)
 	}
-	mac := k.mac(text)
 	k.mu.Lock()
 	known, ok := k.proven[prefix]
 	k.mu.Unlock()
@@ -121,21 +120,25 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 		return known.caller, nil
 	}
 	// Who has proven the key guesses nothing, and does not suffer for a
-	// neighbour behind the same address.
+	// neighbour behind the same address; nor does the neighbour guess who sends
+	// the same wrong key over and over.
+	if !proven && k.failures.refused(addr, mac, time.Now()) {
+		return Caller{}, k.refuse(ctx, addr, prefix, mac)
+	}
 	if !proven && k.failures.blocked(addr) {
 		k.attempts.record(ctx, k.pool, addr, "key", prefix)
 		return Caller{}, fault.New(fault.Unauthenticated, "throttled", "too many failed attempts from this address; wait a minute")
 	}
 	caller, hash, err := k.read(ctx, prefix)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Caller{}, k.refuse(ctx, addr, prefix)
+		return Caller{}, k.refuse(ctx, addr, prefix, mac)
 	}
 	if err != nil {
 		return Caller{}, fmt.Errorf("read key: %w", err)
 	}
 	if !proven || known.hash != hash {
 		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(text)) != nil {
-			return Caller{}, k.refuse(ctx, addr, prefix)
+			return Caller{}, k.refuse(ctx, addr, prefix, mac)
 		}
 	}
 	k.mu.Lock()
@@ -144,8 +147,8 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	return caller, nil
 }
 
-func (k *Keyring) refuse(ctx context.Context, addr, prefix string) error {
-	k.failures.count(addr)
+func (k *Keyring) refuse(ctx context.Context, addr, prefix string, mac []byte) error {
+	k.failures.count(addr, mac, time.Now())
 	k.attempts.record(ctx, k.pool, addr, "key", prefix)
 	return errKey
 }
@@ -191,34 +194,4 @@ func keyPrefix(text string) (string, bool) {
 	}
 	prefix, secret, ok := strings.Cut(rest, "_")
 	return prefix, ok && prefixText.MatchString(prefix) && secret != ""
-}
-
-// throttle slows guessing: ten failures at once, then one in six seconds for
-// an address. It remembers a bounded number of addresses.
-type throttle struct {
-	mu     sync.Mutex
-	byAddr map[string]*rate.Limiter
-}
-
-const throttledAddresses = 10_000
-
-func newThrottle() *throttle { return &throttle{byAddr: map[string]*rate.Limiter{}} }
-
-func (t *throttle) blocked(addr string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l := t.byAddr[addr]
-	return l != nil && l.Tokens() < 1
-}
-
-func (t *throttle) count(addr string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.byAddr) >= throttledAddresses {
-		clear(t.byAddr)
-	}
-	if t.byAddr[addr] == nil {
-		t.byAddr[addr] = rate.NewLimiter(rate.Every(6*time.Second), 10)
-	}
-	t.byAddr[addr].Allow()
 }

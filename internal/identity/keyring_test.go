@@ -137,6 +137,24 @@ func TestAKeyIsProvenAnewWhenItsRowChanges(t *testing.T) {
 	refused(t, err, fault.Unauthenticated, "the old text")
 }
 
+// A client that keeps sending one wrong key, and one that sends no key at all,
+// do not shut out others behind their address.
+func TestOneWrongKeyShutsOutNobody(t *testing.T) {
+	w := newWorld(t)
+	k := identity.NewKeyring(w.pool)
+	fresh := w.key("main", "", nil)
+	for i := range 100 {
+		for _, wrong := range []string{"holm_sk_aaaaaaaa_old", "no key", fresh + "x"} {
+			if _, err := k.Authenticate(ctx, wrong, "office"); !fault.Is(err, "invalid_key") {
+				t.Fatalf("try %d of %s: %v", i+1, wrong, err)
+			}
+		}
+	}
+	if _, err := k.Authenticate(ctx, fresh, "office"); err != nil {
+		t.Errorf("a good key from there: %v", err)
+	}
+}
+
 func TestGuessingIsSlowed(t *testing.T) {
 	w := newWorld(t)
 	k := identity.NewKeyring(w.pool)
