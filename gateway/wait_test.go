@@ -62,7 +62,7 @@ func (r *rig) hold(session string, args string) (<-chan string, error) {
 // answers them in bulk.
 func TestAThousandCallsAreHeld(t *testing.T) {
 	calls := 1000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		calls = 100
 	}
 	r := newRigFor(t, dbtest.DB(t), calls)
