@@ -340,11 +340,11 @@ func TestWhoACallIsPutToTheGateFor(t *testing.T) {
 	asking := func(more string) string { return `{"resource":{"type":"tool","key":"asked"}` + more + `}` }
 	g.enforce(scriptedToken, asking(as(guest.ID)), 409, `"requesterId":"`+guest.ID+`"`)
 	g.enforce(g.key, asking(""), 409, `"requesterId":"agent:main"`)
-	g.enforce(g.key, asking(`,"sessionId":"api:main:`+guest.ID+`"`), 404, "not_found")
+	g.enforce(g.key, asking(`,"sessionId":"api:main:`+guest.ID+`"`), 404, "no_session")
 	g.tx(func(ctx context.Context, tx pgx.Tx) error {
 		return session.Ensure(ctx, tx, session.Session{ID: "mcp:other", AgentID: "main", Kind: session.MCP, RequesterID: "agent:main", KeyPrefix: "aaaaaaaa"})
 	})
-	g.enforce(g.key, asking(`,"sessionId":"mcp:other"`), 404, "not_found")
+	g.enforce(g.key, asking(`,"sessionId":"mcp:other"`), 404, "no_session")
 	g.enforce(scriptedToken, asking(`,"sessionId":"mcp:other","args":{"n":2}`), 409, `"sessionId":"mcp:other"`)
 }
 
@@ -431,4 +431,76 @@ func TestOutcomesAndRecordsOfTheGate(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the log has %s, want %s", strings.Join(got, ", "), want)
 	}
+}
+
+// With the agent's own key and the session of a conversation a call is that of
+// the person who wrote there, until the conversation has ended.
+func TestACallIsPutToTheGateForWhoIsAnswered(t *testing.T) {
+	g := newGated(t)
+	chat := session.Session{ID: "chat:1", AgentID: "main", Kind: session.Chat}
+	var bound string
+	g.tx(func(ctx context.Context, tx pgx.Tx) error {
+		user, err := identity.EnsureUser(ctx, tx, identity.Address{Channel: "matrix", Identity: "@g"}, "Gus")
+		if err != nil {
+			return err
+		}
+		chat.RequesterID = user.ID
+		if err := identity.Join(ctx, tx, "main", user.ID, policy.Guest, "test"); err != nil {
+			return err
+		}
+		if _, err = rulestore.Put(ctx, tx, policy.Row{AgentID: "main", ResourceType: "tool", ResourceKey: "guests", Effect: policy.Allow,
+			Grants: []policy.Grant{policy.ToRole(policy.Guest)}}, "test"); err != nil {
+			return err
+		}
+		if bound, err = identity.CreateKey(ctx, tx, "main", user.ID, nil, "test"); err != nil {
+			return err
+		}
+		if err := session.Ensure(ctx, tx, chat); err != nil {
+			return err
+		}
+		_, err = session.Post(ctx, tx, nil, chat, user.ID, session.Message{Text: "push it"})
+		return err
+	})
+	g.rule("tool", "push", policy.RequireApproval, "{}")
+	named := func(tool, session, more string) string {
+		return fmt.Sprintf(`{"resource":{"type":"tool","key":%q},"sessionId":%q%s}`, tool, session, more)
+	}
+	g.enforce(g.key, `{"resource":{"type":"tool","key":"guests"}}`, 403, "access_denied")
+	g.enforce(g.key, named("guests", chat.ID, ""), 200, `"allow"`)
+	g.enforce(bound, named("guests", chat.ID, ""), 200, `"allow"`)
+	for _, odd := range []string{"chat:2", "chat 1", strings.Repeat("x", 10_000), "chat:é"} {
+		g.enforce(g.key, named("guests", odd, ""), 404, "no_session")
+	}
+	g.enforce(g.key, `{"resource":{"type":"tool","key":"guests"},"sessionId":"chat:1\u0000"}`, 404, "no_session")
+	g.enforce(scriptedToken, named("guests", chat.ID, ""), 404, "no_session")
+
+	// Its request is the person's, which the agent's own key may see and report.
+	g.enforce(g.key, named("push", chat.ID, ""), 409, `"requesterId":"`+chat.RequesterID+`"`)
+	request := g.asked(1)
+	if request.SessionID != chat.ID || request.RequesterName != "Gus (guest)" || request.ByKey != strings.Split(g.key, "_")[2] {
+		t.Errorf("asked %+v", request)
+	}
+	g.approve(1, policy.Single)
+	g.enforce(g.key, `{"resource":{"type":"tool","key":"push"}}`, 409, `"shortId":2`)
+	g.enforce(bound, named("push", chat.ID, ""), 409, `"shortId":3`)
+	g.enforce(g.key, named("push", chat.ID, ""), 200, request.ID)
+	path := "/access/enforce/" + request.ID + "/outcome"
+	if status, text := g.send(t.Context(), g.key, path, `{"outcome":"succeeded"}`); status != http.StatusOK || !strings.Contains(text, `"byKey"`) {
+		t.Errorf("the report: %d %s", status, text)
+	}
+
+	// What waits when the conversation ends is not let through.
+	answer := make(chan string, 1)
+	go func() {
+		status, text := g.send(context.Background(), g.key, "/access/enforce", named("push", chat.ID, `,"args":{"n":2},"wait":300`))
+		answer <- fmt.Sprint(status, text)
+	}()
+	g.asked(4)
+	g.tx(func(ctx context.Context, tx pgx.Tx) error { return session.End(ctx, tx, chat.ID) })
+	g.approve(4, policy.Single)
+	if got := <-answer; !strings.Contains(got, "no_session") {
+		t.Errorf("after the end: %s", got)
+	}
+	g.enforce(g.key, named("guests", chat.ID, ""), 404, "no_session")
+	g.enforce(bound, named("guests", chat.ID, ""), 404, "no_session")
 }

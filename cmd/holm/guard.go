@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/client"
+	"holm/internal/session"
 	"holm/internal/settings"
 	"holm/policy"
 )
@@ -26,18 +28,20 @@ const maxWait = 300
 
 // gateFlags are what guard and hook share.
 type gateFlags struct {
-	agent, keyFile string
-	wait           int
+	agent, keyFile, session string
+	wait                    int
 }
 
 func (f *gateFlags) add(cmd *cobra.Command, wait int) {
 	cmd.Flags().StringVar(&f.agent, "agent", "", "the agent of the key; default that of HOLM_AGENT, else "+settings.DefaultAgent)
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "file with the agent's key; default HOLM_AGENT_KEY")
+	cmd.Flags().StringVar(&f.session, "session", "", "act for the person who wrote in this session of the agent; default HOLM_SESSION")
 	cmd.Flags().IntVar(&f.wait, "wait", wait, "seconds to wait for an approval, at most 300")
 }
 
-// connectAgent gives a client that speaks with the agent's key.
-func (c *cli) connectAgent(f gateFlags) (holm *client.Client, agent string, err error) {
+// connectAgent gives a client that speaks with the agent's key, and completes f
+// from the settings.
+func (c *cli) connectAgent(f *gateFlags) (holm *client.Client, agent string, err error) {
 	if f.wait < 0 || f.wait > maxWait {
 		return nil, "", usagef("--wait: want 0 to %d seconds", maxWait)
 	}
@@ -56,10 +60,8 @@ func (c *cli) connectAgent(f gateFlags) (holm *client.Client, agent string, err 
 	if key == "" {
 		return nil, "", &settings.Error{Setting: "HOLM_AGENT_KEY", Message: "is not set; give the agent's key in it or with --key-file"}
 	}
-	agent = s.Agent
-	if f.agent != "" {
-		agent = f.agent
-	}
+	agent = cmp.Or(f.agent, s.Agent)
+	f.session = cmp.Or(f.session, s.Session)
 	if s.URL != "" {
 		return client.New(s.URL, key, version), agent, nil
 	}
@@ -86,11 +88,11 @@ func (c *cli) newGuardCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, agent, err := c.connectAgent(f)
+			holm, agent, err := c.connectAgent(&f)
 			if err != nil {
 				return err
 			}
-			return guard(cmd, holm, agent, f.wait, args)
+			return guard(cmd, holm, agent, f, args)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // what follows CMD is its own
@@ -99,7 +101,7 @@ func (c *cli) newGuardCommand() *cobra.Command {
 }
 
 // guard asks and runs.
-func guard(cmd *cobra.Command, holm *client.Client, agent string, wait int, argv []string) error {
+func guard(cmd *cobra.Command, holm *client.Client, agent string, f gateFlags, argv []string) error {
 	run, err := program(argv)
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func guard(cmd *cobra.Command, holm *client.Client, agent string, wait int, argv
 		return err
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	permission, err := holm.Enforce(ctx, agent, client.Enforcement{Check: question, Wait: wait})
+	permission, err := holm.Enforce(ctx, agent, client.Enforcement{Check: question, SessionID: f.session, Wait: f.wait})
 	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil && interrupted {
@@ -128,7 +130,8 @@ func guard(cmd *cobra.Command, holm *client.Client, agent string, wait int, argv
 
 // ofKey says what helps where the key is another agent's: to it, this one does not exist.
 func ofKey(err error, agent string) error {
-	if !isNotFound(err) {
+	var problem *client.Problem
+	if !isNotFound(err) || errors.As(err, &problem) && problem.Code == session.CodeNoSession {
 		return err
 	}
 	return &exitError{code: exitNotFound, message: fmt.Sprintf("to this key there is no agent %q; name the agent of the key with --agent or HOLM_AGENT", agent)}

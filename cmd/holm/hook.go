@@ -89,13 +89,13 @@ func (c *cli) claudeCode(cmd *cobra.Command, f gateFlags) error {
 	if err != nil {
 		return err
 	}
-	holm, agent, err := c.connectAgent(f)
+	holm, agent, err := c.connectAgent(&f)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), time.Duration(f.wait)*time.Second+answerMargin)
 	defer cancel()
-	_, err = holm.Enforce(ctx, agent, client.Enforcement{Check: question, Wait: f.wait})
+	_, err = holm.Enforce(ctx, agent, client.Enforcement{Check: question, SessionID: f.session, Wait: f.wait})
 	return ofKey(err, agent)
 }
 
@@ -130,6 +130,9 @@ func printHookSettings(w io.Writer, f gateFlags) error {
 	}
 	if f.keyFile != "" {
 		argv = append(argv, "--key-file", f.keyFile)
+	}
+	if f.session != "" {
+		argv = append(argv, "--session", f.session)
 	}
 	type object = map[string]any
 	return printJSON(w, object{"hooks": object{"PreToolUse": []object{{

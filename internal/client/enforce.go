@@ -12,6 +12,9 @@ import (
 // Enforcement is a call that the caller runs itself if the gate lets it.
 type Enforcement struct {
 	Check
+	// SessionID is a session of the requester, or the conversation for whose person
+	// the agent's own key asks. Optional.
+	SessionID string `json:"sessionId,omitempty"`
 	// Wait is how many seconds to wait for a person, at most 300.
 	Wait int `json:"wait,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
@@ -70,6 +71,12 @@ var conversations = []session.Kind{session.Chat, session.API}
 // coversSession tells whether a session may be seen.
 func (v sight) coversSession(s session.Session) bool {
 	return v.covers(s.RequesterID) || v.answers && slices.Contains(conversations, s.Kind)
+}
+
+// coversRequest tells whether a request may be seen: to the agent's own key also
+// those that its programs made on behalf of people.
+func (v sight) coversRequest(r approvals.Request) bool {
+	return v.covers(r.RequesterID) || v.answers && r.ByKey != ""
 }
 
 // covers tells whether something that belongs to requester may be seen.

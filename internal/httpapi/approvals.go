@@ -135,7 +135,7 @@ func (s *server) seen(ctx context.Context, path named) (approvals.Request, error
 		return approvals.Request{}, err
 	}
 	r, err := path.read(ctx, s.Pool)
-	if err != nil || see.covers(r.RequesterID) {
+	if err != nil || see.coversRequest(r) {
 		return r, err
 	}
 	if may, err := approvals.MayDecide(ctx, s.Pool, r, see.requester); err != nil || may {

@@ -22,7 +22,8 @@ func (s *server) registerEnforcement() {
 		Summary: "Ask the gate about a call that the caller runs itself", Tags: []string{"policies"},
 		Description: "Decides, records and asks as a call on the MCP endpoint does, but runs nothing: 200 means that the call may be made, once, now. " +
 			"403 access_denied names the rule. 409 approval_required has the request; the same question again attaches to it. " +
-			"403 approval_rejected, 410 approval_expired and 409 approval_cancelled are told once. An agent's key speaks for itself.",
+			"403 approval_rejected, 410 approval_expired and 409 approval_cancelled are told once. An agent's key speaks for itself; " +
+			"its own key with the sessionId of a conversation speaks for the person who has written there, as Holm-Session does over MCP: 404 no_session where it may not.",
 	}, s.enforceAccess)
 	handle(s, huma.Operation{
 		OperationID: "report-outcome", Method: http.MethodPost, Path: "/api/agents/{agentId}/access/enforce/{id}/outcome",
@@ -50,7 +51,7 @@ type enforceInput struct {
 	AgentPath
 	Body struct {
 		Question
-		SessionID string `json:"sessionId,omitempty" doc:"A session of the requester; default the one that their calls share."`
+		SessionID string `json:"sessionId,omitempty" doc:"A session of the requester, default the one that their calls share; with the agent's own key also a conversation with the agent: the call is then made on behalf of its person."`
 		Wait      int    `json:"wait,omitempty" minimum:"0" maximum:"300" doc:"Seconds to wait for a person; default none."`
 	}
 }
@@ -70,7 +71,7 @@ func (s *server) enforceAccess(ctx context.Context, in *enforceInput) (*oneOf[Pe
 	if err != nil {
 		return nil, err
 	}
-	where, err := s.enforcedIn(ctx, caller, in.Body.SessionID)
+	caller, where, err := s.enforcedIn(ctx, caller, in.Body.SessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +90,9 @@ func (s *server) enforceAccess(ctx context.Context, in *enforceInput) (*oneOf[Pe
 	if err != nil {
 		return nil, err
 	}
-	again := callerOf(ctx).again
 	done, err := s.Enforce(ctx, Enforcement{
 		Caller: caller, Session: where, ResourceType: resourceType, ResourceKey: key, Request: build,
-		Reprove: func(context.Context) error { return again() }, Wait: time.Duration(in.Body.Wait) * time.Second,
+		Reprove: s.reprove(callerOf(ctx), caller, in.Body.SessionID), Wait: time.Duration(in.Body.Wait) * time.Second,
 	})
 	if err != nil {
 		return nil, err
@@ -139,27 +139,48 @@ func (s *server) enforced(ctx context.Context, agentID string, named *QuestionPr
 	return caller, err
 }
 
-// enforcedIn is the session that the events of a call belong to. One of another
-// requester, or of another key, looks unknown.
-func (s *server) enforcedIn(ctx context.Context, caller identity.Caller, id string) (session.Session, error) {
+// enforcedIn is the session that the events of a call belong to, and who makes
+// it there: with the agent's own key the person whose conversation it is. One
+// that the caller may not name looks unknown.
+func (s *server) enforcedIn(ctx context.Context, caller identity.Caller, id string) (identity.Caller, session.Session, error) {
 	own := session.Session{AgentID: caller.AgentID, RequesterID: caller.RequesterID(), KeyPrefix: caller.KeyPrefix}
 	switch {
 	case id == "" && caller.KeyPrefix != "":
 		own.ID, own.Kind = "key:"+caller.KeyPrefix, session.Key
-		return own, nil
+		return caller, own, nil
 	case id == "":
 		own.ID, own.Kind = "api:"+caller.AgentID+":"+caller.RequesterID(), session.API
-		return own, nil
+		return caller, own, nil
+	}
+	if !session.IsName(id) {
+		return caller, own, session.ErrNoSession
 	}
 	found, err := session.Get(ctx, s.Pool, caller.AgentID, id)
+	if f, ok := fault.As(err); ok && f.Kind == fault.NotFound {
+		return caller, own, session.ErrNoSession
+	}
 	if err != nil {
-		return found, err
+		return caller, own, err
 	}
 	foreign := caller.KeyPrefix != "" && found.KeyPrefix != "" && found.KeyPrefix != caller.KeyPrefix
-	if found.RequesterID != own.RequesterID || foreign {
-		return session.Session{}, fault.NotFoundf("no session %q", id)
+	switch {
+	case found.RequesterID == own.RequesterID && !foreign && found.EndedAt == nil:
+		return caller, found, nil
+	case caller.KeyPrefix != "":
+		return session.OnBehalf(ctx, s.Pool, caller, id)
 	}
-	return found, nil
+	return caller, own, session.ErrNoSession
+}
+
+// reprove makes sure after a wait that the credential is still good, and that a
+// conversation still stands for the person on whose behalf the call is made.
+func (s *server) reprove(credential caller, before identity.Caller, sessionID string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := credential.again(); err != nil || !before.OnBehalf {
+			return err
+		}
+		return session.StillOnBehalf(ctx, s.Pool, *credential.key, before, sessionID)
+	}
 }
 
 type reportOutcomeInput struct {
@@ -176,7 +197,7 @@ func (s *server) reportOutcome(ctx context.Context, in *reportOutcomeInput) (*ap
 		return nil, err
 	}
 	// Who may only decide a request knows nothing of its call.
-	if see, err := s.sees(ctx, in.AgentID); err != nil || !see.covers(r.RequesterID) {
+	if see, err := s.sees(ctx, in.AgentID); err != nil || !see.coversRequest(r) {
 		return nil, errors.Join(err, fault.New(fault.Forbidden, "forbidden", "only who asked, an owner or the operator reports an outcome"))
 	}
 	if r, err = s.Approvals.Report(ctx, r.ID, approvals.Outcome(in.Body.Outcome), in.Body.Message); err != nil {

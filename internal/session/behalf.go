@@ -13,18 +13,20 @@ import (
 	"holm/internal/identity"
 )
 
-// CodeNoSession is the code of the one answer to every session that a call may
-// not name.
+// CodeNoSession is the code of ErrNoSession.
 const CodeNoSession = "no_session"
 
-// errNoSession tells nothing of the session that was named, not even that it is
-// there.
-var errNoSession = fault.New(fault.NotFound, CodeNoSession, "the session that the call names is none in which it can be made: "+
+// ErrNoSession is the one answer to every session that a call may not name. It
+// tells nothing of the session, not even whether it is there.
+var ErrNoSession error = fault.New(fault.NotFound, CodeNoSession, "the session that the call names is none in which it can be made: "+
 	"it takes the id of one chat or API session of this agent, as it stands in the events of that session, which has not ended, "+
 	"in which its person has written to the agent, and whose person still is a member; with a key that is bound to a person, a session of that person")
 
 // sessionName is what an id of a session can look like.
 var sessionName = regexp.MustCompile(`^[!-~]{1,200}$`)
+
+// IsName tells whether id can be the id of a session.
+func IsName(id string) bool { return sessionName.MatchString(id) }
 
 // OnBehalf gives a call that names a session its caller and the session. With
 // the agent's own key the caller is then the session's person: whoever wrote
@@ -34,10 +36,10 @@ var sessionName = regexp.MustCompile(`^[!-~]{1,200}$`)
 // A bare key acts for nobody who has not written to the agent in that session:
 // the sessions of typed commands and of other programs' calls are none of its
 // business. Nor does it in a chat whose account is no longer that person's.
-// Every refusal is the same NotFound, with CodeNoSession.
+// Every refusal is ErrNoSession.
 func OnBehalf(ctx context.Context, q db.Queryer, c identity.Caller, id string) (identity.Caller, Session, error) {
-	if !sessionName.MatchString(id) {
-		return c, Session{}, errNoSession
+	if !IsName(id) {
+		return c, Session{}, ErrNoSession
 	}
 	rows, err := q.Query(ctx, `
 		SELECT s.id, s.agent_id, s.kind, person.id, s.key_prefix, s.created_at, s.ended_at
@@ -75,7 +77,7 @@ func OnBehalf(ctx context.Context, q db.Queryer, c identity.Caller, id string) (
 	}
 	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Session])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return c, Session{}, errNoSession
+		return c, Session{}, ErrNoSession
 	}
 	if err != nil {
 		return c, Session{}, fmt.Errorf("read session of a call: %w", err)
@@ -85,7 +87,7 @@ func OnBehalf(ctx context.Context, q db.Queryer, c identity.Caller, id string) (
 		return c, Session{}, err
 	}
 	if role == "" {
-		return c, Session{}, errNoSession
+		return c, Session{}, ErrNoSession
 	}
 	if c.UserID == "" {
 		c.UserID, c.OnBehalf = s.RequesterID, true
@@ -103,7 +105,7 @@ func StillOnBehalf(ctx context.Context, q db.Queryer, key, before identity.Calle
 	}
 	same, err := identity.Same(ctx, q, now.UserID, before.UserID)
 	if err == nil && !same {
-		err = errNoSession
+		err = ErrNoSession
 	}
 	return err
 }

@@ -55,7 +55,10 @@ type Settings struct {
 	URL string `env:"HOLM_URL" yaml:"url"`
 	// AgentKey is the access key that holm guard and holm hook speak with; serve
 	// ignores it.
-	AgentKey string   `env:"HOLM_AGENT_KEY" yaml:"agent_key"`
+	AgentKey string `env:"HOLM_AGENT_KEY" yaml:"agent_key"`
+	// Session is the session for whose person holm guard and holm hook ask with the
+	// agent's own key; serve ignores it. Empty: they ask for the key.
+	Session  string   `env:"HOLM_SESSION" yaml:"session"`
 	Telegram Telegram `envPrefix:"HOLM_TELEGRAM_" yaml:"telegram"`
 	Slack    Slack    `envPrefix:"HOLM_SLACK_" yaml:"slack"`
 	Discord  Discord  `envPrefix:"HOLM_DISCORD_" yaml:"discord"`
