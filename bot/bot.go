@@ -14,6 +14,7 @@ import (
 	"holm/approvals"
 	"holm/internal/secret"
 	"holm/internal/servers"
+	"holm/internal/session"
 	"holm/internal/wake"
 	"holm/policy"
 )
@@ -86,9 +87,14 @@ func New(c Config) (*Bot, error) {
 	return b, nil
 }
 
-// AddWorkers registers the workers of all jobs in approvals.CardQueue,
-// session.MessageQueue and CallQueue. Only processes that have the channels may
-// work the first two, only those that have a Runner the last.
+// Queues are the River queues of the jobs that AddWorkers registers workers for.
+// Only processes that have the channels may work them, and those of CallQueue
+// only one that has a Runner.
+func Queues() []string {
+	return []string{InboxQueue, approvals.CardQueue, session.MessageQueue, CallQueue}
+}
+
+// AddWorkers registers the workers of all jobs in Queues.
 func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &inboxWorker{bot: b})
 	river.AddWorker(workers, &deliverWorker{bot: b})

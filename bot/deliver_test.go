@@ -55,7 +55,7 @@ func (w *world) platform(before func(string, bot.Card) error) {
 	w.chat.before = before
 }
 
-// settled waits until no job of cards is left to run.
+// settled waits until no event is left to be handled and no card to be sent.
 func (w *world) settled() {
 	w.t.Helper()
 	w.poll("all jobs done", func() bool {
@@ -64,7 +64,7 @@ func (w *world) settled() {
 			SELECT EXISTS (
 			    SELECT 1
 			    FROM river.river_job
-			    WHERE queue = 'cards'
+			    WHERE queue IN ('inbox', 'cards')
 			      AND finalized_at IS NULL
 			)`).Scan(&open)
 		return must(!open, err)

@@ -11,11 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"holm/approvals"
 	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/identity"
 )
+
+// InboxQueue is the River queue of what platforms sent. A tap waits in it for no
+// card that is on its way, however slow a platform takes those.
+const InboxQueue = "inbox"
 
 // inboxArgs handles one stored event.
 type inboxArgs struct {
@@ -46,7 +49,7 @@ func (b *Bot) Store(ctx context.Context, namespace, eventID string, payload json
 		}
 		_, err = b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{
 			Args:       inboxArgs{Channel: namespace, EventID: eventID},
-			InsertOpts: &river.InsertOpts{Queue: approvals.CardQueue, MaxAttempts: inboxAttempts},
+			InsertOpts: &river.InsertOpts{Queue: InboxQueue, MaxAttempts: inboxAttempts},
 		}})
 		return err
 	})

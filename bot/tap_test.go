@@ -385,3 +385,27 @@ func (w *world) handled() (n int) {
 	must("", w.pool.QueryRow(w.ctx, `SELECT count(*) FROM inbox WHERE handled_at IS NOT NULL`).Scan(&n))
 	return n
 }
+
+// TestATapWaitsForNoCards: a platform that is slow to take cards keeps nobody from
+// deciding, however many are on their way.
+func TestATapWaitsForNoCards(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	approve := w.token("ann", w.ask(`{"n":0}`), bot.LabelApproveCall)
+	sending, release := make(chan struct{}, 2*cardWorkers), make(chan struct{})
+	defer close(release)
+	w.platform(func(what string, _ bot.Card) error {
+		if what == "send" {
+			sending <- struct{}{}
+			<-release
+		}
+		return nil
+	})
+	for n := range 2 * cardWorkers {
+		w.ask(fmt.Sprintf(`{"n":%d}`, n+1))
+	}
+	for range cardWorkers {
+		<-sending
+	}
+	contains(t, w.tap("ann", approve), "Approved once: request #1")
+}

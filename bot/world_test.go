@@ -29,7 +29,11 @@ import (
 	"holm/policy/rulestore"
 )
 
-const waitFor = 40 * time.Second
+const (
+	waitFor = 40 * time.Second
+	// cardWorkers bounds the cards that are sent or edited at one time.
+	cardWorkers = 8
+)
 
 // world is one installation with real rows and jobs and people in memory.
 type world struct {
@@ -83,7 +87,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{
-			approvals.CardQueue: {MaxWorkers: 8}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4},
+			bot.InboxQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4},
 		},
 	}))
 	w.tx(func(tx pgx.Tx) error {
@@ -349,7 +353,7 @@ func (w *world) startTwin() {
 	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{approvals.CardQueue: {MaxWorkers: 8}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
+		Queues: map[string]river.QueueConfig{bot.InboxQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
 	}))
 	if err := client.Start(w.ctx); err != nil {
 		w.t.Fatal(err)

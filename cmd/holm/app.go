@@ -29,7 +29,6 @@ import (
 	"holm/internal/jobs"
 	"holm/internal/secret"
 	"holm/internal/servers"
-	"holm/internal/session"
 	"holm/internal/settings"
 	"holm/internal/wake"
 	"holm/internal/webhook"
@@ -184,7 +183,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	workers := river.NewWorkers()
 	a.jobs, err = jobs.New(jobs.Config{
-		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: []string{approvals.CardQueue, bot.CallQueue, session.MessageQueue, webhook.Queue},
+		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: append(bot.Queues(), webhook.Queue),
 		Periodic: []*river.PeriodicJob{jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{})},
 	})
 	if err != nil {

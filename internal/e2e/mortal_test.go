@@ -193,12 +193,13 @@ func (m *mortal) delivered() {
 	})
 }
 
-// settled waits until no card or message is left to be sent or edited and the
+// settled waits until nothing that came is left to be handled, no card or message
+// to be sent or edited, and the
 // audit log has all there is.
 func (m *mortal) settled() {
 	m.t.Helper()
 	m.eventually(func() error {
-		if n := m.count(`SELECT count(*) FROM river.river_job WHERE queue = 'cards' AND state IN ('available', 'running', 'retryable', 'scheduled')`); n > 0 {
+		if n := m.count(`SELECT count(*) FROM river.river_job WHERE queue IN ('inbox', 'cards') AND state IN ('available', 'running', 'retryable', 'scheduled')`); n > 0 {
 			return fmt.Errorf("%d jobs are left", n)
 		}
 		if n := m.count(`SELECT count(*) FROM audit_queue`); n > 0 {
