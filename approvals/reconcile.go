@@ -63,16 +63,29 @@ func (s *Service) updateStaleCards(ctx context.Context) error {
 	return s.repairCards(ctx, `
 		WHERE d.state = 'sent'
 		  AND d.shown_version < r.version
-		  AND r.created_at > clock_timestamp() - interval '2 days'`,
+		  AND r.id > $3`,
 		func(deliveryID string, version int) river.JobArgs {
 			return UpdateCardArgs{DeliveryID: deliveryID, Version: version}
-		})
+		}, idAt(time.Now().Add(-staleFor)))
 }
 
-// repairCards queues jobs for the cards that where names and that no unfinished
-// job of that kind is about. It reads River's table, because River has no call
-// that finds jobs by their arguments.
-func (s *Service) repairCards(ctx context.Context, where string, job func(deliveryID string, version int) river.JobArgs) error {
+// staleFor is how old a request may be whose cards are still looked at.
+const staleFor = 48 * time.Hour
+
+// idAt is less than the id of any request made later than t. Ids are UUIDv7: the
+// primary key has them in the order of time, and finds the last ones among any
+// number.
+func idAt(t time.Time) string {
+	ms := t.UnixMilli()
+	return fmt.Sprintf("%08x-%04x", ms>>16, ms&0xffff)
+}
+
+// repairCards queues jobs for the cards that where names, with args from $3 on, and
+// that no unfinished job of that kind is about. It reads River's table, because
+// River has no call that finds jobs by their arguments. The statement is planned
+// anew each time: what is good for a small table is not for a large one.
+func (s *Service) repairCards(ctx context.Context, where string, job func(deliveryID string, version int) river.JobArgs, args ...any) error {
+	args = append([]any{pgx.QueryExecModeCacheDescribe, job("", 0).Kind(), unfinished}, args...)
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
 			SELECT d.id, r.version
@@ -85,7 +98,7 @@ func (s *Service) repairCards(ctx context.Context, where string, job func(delive
 			        AND j.args @> jsonb_build_object('deliveryId', d.id)
 			        AND j.state = ANY ($2::text[]::river.river_job_state[])
 			  )
-			LIMIT 1000`, job("", 0).Kind(), unfinished)
+			LIMIT 1000`, args...)
 		if err != nil {
 			return err
 		}

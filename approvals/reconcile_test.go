@@ -212,3 +212,17 @@ func TestDeliverOpenReachesNewOwnersOnce(t *testing.T) {
 		t.Errorf("%d deliver jobs, queued %v", w.count(jobs), queued)
 	}
 }
+
+// TestIDsFollowTime: what was made before a time and after it is told by the id.
+func TestIDsFollowTime(t *testing.T) {
+	w := newWorld(t)
+	before := time.Now()
+	id := w.ask(w.call(`{}`)).ID
+	after := time.Now().Add(time.Millisecond)
+	if low, high := approvals.IDAt(before), approvals.IDAt(after); low >= id || id >= high {
+		t.Errorf("%s is not between %s and %s", id, low, high)
+	}
+	if old := approvals.IDAt(before.Add(-48 * time.Hour)); old >= approvals.IDAt(before) {
+		t.Errorf("%s of two days ago is not below that of now", old)
+	}
+}
