@@ -36,6 +36,7 @@ type desk struct {
 	jobs    *river.Client[pgx.Tx]
 	service *approvals.Service
 	agents  []string
+	owners  []string        // of the agents, where they have any
 	rules   []rulestore.Row // of the agents
 	asked   atomic.Int64
 }
@@ -331,80 +332,4 @@ func pickUp(b *testing.B, burst int) (delays []time.Duration) {
 		}
 	}
 	return delays
-}
-
-// finished is how many requests of the past lie beside those that are measured.
-const finished = 1_000_000
-
-// BenchmarkGrowth measures asking, deciding and listing what is open, in an empty
-// database and beside a million finished requests.
-func BenchmarkGrowth(b *testing.B) {
-	empty := map[string]float64{}
-	for _, rows := range []int{0, finished} {
-		b.Run(fmt.Sprintf("finished=%d", rows), func(b *testing.B) {
-			d := newDesk(b, manyAgents)
-			d.fill(b, rows)
-			for name, run := range map[string]func(*testing.B){"ask": d.benchAsk, "decide": d.benchDecide, "list": d.benchList} {
-				b.Run(name, func(b *testing.B) {
-					run(b)
-					each := b.Elapsed().Seconds() / float64(b.N)
-					if rows == 0 {
-						empty[name] = each
-					}
-					b.ReportMetric(each/empty[name], "x-empty")
-				})
-			}
-		})
-	}
-}
-
-func (d *desk) benchAsk(b *testing.B) {
-	b.ResetTimer()
-	together(b, b.N, func(int) error { _, err := d.ask(); return err })
-}
-
-func (d *desk) benchDecide(b *testing.B) {
-	requests := d.askMany(b, b.N)
-	b.ResetTimer()
-	together(b, b.N, func(i int) error { return d.decide(requests[i]) })
-}
-
-// benchList reads a page of what is open, of which there are always as many.
-func (d *desk) benchList(b *testing.B) {
-	_, err := d.pool.Exec(context.Background(), `DELETE FROM approval_requests WHERE status = 'pending'`)
-	must(b, err)
-	d.askMany(b, 100)
-	b.ResetTimer()
-	together(b, b.N, func(int) error {
-		_, err := approvals.List(context.Background(), d.pool, d.agents[0], approvals.Filter{Status: approvals.Pending})
-		return err
-	})
-}
-
-// fill stores finished requests, copies of one that went the whole way.
-func (d *desk) fill(b *testing.B, rows int) {
-	b.Helper()
-	if rows == 0 {
-		return
-	}
-	ctx := context.Background()
-	r, err := d.ask()
-	must(b, err)
-	must(b, d.decide(r))
-	_, err = d.pool.Exec(ctx, `
-		UPDATE approval_requests
-		SET claimed_at = now(), finished_at = now(), outcome = 'succeeded', told_at = now()
-		WHERE id = $1`, r.ID)
-	must(b, err)
-	_, err = d.pool.Exec(ctx, `
-		INSERT INTO approval_requests
-		SELECT copy.*
-		FROM approval_requests r
-		CROSS JOIN generate_series(1, $2) n
-		CROSS JOIN LATERAL jsonb_populate_record(r, jsonb_build_object(
-		    'id', '00000000-' || n, 'short_id', 1000000000 + n, 'args_digest', md5(n::text) || md5((n + 1)::text))) copy
-		WHERE r.id = $1`, r.ID, rows)
-	must(b, err)
-	_, err = d.pool.Exec(ctx, `ANALYZE`)
-	must(b, err)
 }

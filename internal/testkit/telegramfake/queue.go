@@ -27,6 +27,7 @@ type update struct {
 	kind      string
 	body      any
 	made      time.Time
+	handedOut time.Time
 	confirmed time.Time
 }
 
@@ -69,6 +70,17 @@ func (s *Server) Confirmed(updateID int64) time.Time {
 	defer s.mu.Unlock()
 	if u := s.queue.byID[updateID]; u != nil {
 		return u.confirmed
+	}
+	return time.Time{}
+}
+
+// HandedOut is when an update was first part of an answer to getUpdates, zero if
+// it was not yet.
+func (s *Server) HandedOut(updateID int64) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.queue.byID[updateID]; u != nil {
+		return u.handedOut
 	}
 	return time.Time{}
 }

@@ -116,6 +116,9 @@ func (s *Server) batch(c *request) ([]any, <-chan struct{}) {
 	s.queue.again = nil
 	var batch []any
 	for _, u := range all[:min(limit, len(all))] {
+		if u.handedOut.IsZero() {
+			u.handedOut = time.Now()
+		}
 		batch = append(batch, map[string]any{"update_id": u.id, u.kind: u.body})
 	}
 	return batch, s.changed
