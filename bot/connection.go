@@ -20,7 +20,7 @@ type Stored struct {
 	Namespace string
 	// AgentID is the agent whose owners a stranger on it is sent to.
 	AgentID string
-	// Version is another one for each time that the channel was added.
+	// Version is another one for each time that the channel was added or changed.
 	Version string
 	// Open makes the channel; it does no I/O.
 	Open func() (Channel, error)
@@ -125,16 +125,53 @@ func (b *Bot) match(list []Stored) (opened []string) {
 		there[s.Namespace] = s.Version
 	}
 	for namespace, c := range b.channels {
-		if c.version != "" && there[namespace] != c.version {
+		if c.version != "" && there[namespace] == "" {
 			b.close(namespace, c)
 		}
 	}
 	for _, s := range list {
-		if b.channels[s.Namespace] == nil && b.open(s) {
-			opened = append(opened, s.Namespace)
+		old := b.channels[s.Namespace]
+		switch {
+		case old == nil && b.open(s):
+			b.Log.Info("a channel was added", "channel", s.Namespace)
+		case old != nil && old.version != "" && old.version != s.Version && b.open(s):
+			b.Log.Info("a channel was changed", "channel", s.Namespace)
+			b.handOver(old, b.channels[s.Namespace])
+		default:
+			continue
 		}
+		opened = append(opened, s.Namespace)
 	}
 	return opened
+}
+
+// handover is the longest that a channel receives beside the one that took its
+// place.
+const handover = 10 * time.Second
+
+// handOver stops old once next receives: what a platform says while nobody
+// listens may be lost. What both receive is stored once. It is called with mu
+// held.
+func (b *Bot) handOver(old, next *connection) {
+	if old.stop == nil {
+		return
+	}
+	running := b.running
+	b.receivers.Go(func() {
+		defer old.stop()
+		late := time.After(handover)
+		look := time.NewTicker(50 * time.Millisecond)
+		defer look.Stop()
+		for !next.Health().Connected {
+			select {
+			case <-running.Done():
+				return
+			case <-late:
+				return
+			case <-look.C:
+			}
+		}
+	})
 }
 
 // open is called with mu held.
@@ -147,7 +184,6 @@ func (b *Bot) open(s Stored) (ok bool) {
 	c := &connection{Channel: ch, agent: s.AgentID, version: s.Version}
 	b.channels[s.Namespace] = c
 	b.launch(c)
-	b.Log.Info("a channel was added", "channel", s.Namespace)
 	return true
 }
 

@@ -2,7 +2,9 @@ package bot_test
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"holm/bot"
@@ -98,6 +100,68 @@ func TestStoredChannelsComeAndGo(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	waits("the third stopped", third.stopped)
+}
+
+// slow is a channel that takes its time to connect.
+type slow struct {
+	*watched
+	connected atomic.Bool
+}
+
+func (c *slow) Health() bot.Health { return bot.Health{Connected: c.connected.Load()} }
+
+// TestAChangedChannelLeavesNoGap: the former one receives until the next one
+// does; what is sent meanwhile goes through the next. One that cannot be opened
+// changes nothing.
+func TestAChangedChannelLeavesNoGap(t *testing.T) {
+	w := idleWorld(t)
+	shelf := &shelf{}
+	w.bot.Stored = shelf.read
+	w.start()
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() { done <- w.bot.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	waits := func(what string, ch chan struct{}) {
+		t.Helper()
+		select {
+		case <-ch:
+		case <-w.ctx.Done():
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+	refresh := func(list ...bot.Stored) {
+		t.Helper()
+		shelf.put(list...)
+		if err := w.bot.Refresh(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := newWatched("added"), &slow{watched: newWatched("added")}
+	refresh(first.stored("1"))
+	waits("the first runs", first.runs)
+	refresh(bot.Stored{Namespace: "added", Version: "2", Open: func() (bot.Channel, error) { return nil, errors.New("bad secrets") }})
+	next := second.stored("3")
+	next.Open = func() (bot.Channel, error) { return second, nil }
+	refresh(next)
+	waits("the second runs", second.runs)
+	select {
+	case <-first.stopped:
+		t.Error("nobody receives")
+	default:
+	}
+	w.member("added", "olga", policy.Owner, "main")
+	r := w.ask(`{}`)
+	w.chat = second.recorder
+	w.card("olga", r)
+	second.connected.Store(true)
+	waits("the first stopped", first.stopped)
+	refresh(next)
+	select {
+	case <-second.stopped:
+		t.Error("a channel that did not change was stopped")
+	default:
+	}
 }
 
 func TestACardFindsAChannelStoredAMomentAgo(t *testing.T) {

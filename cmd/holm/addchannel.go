@@ -155,6 +155,9 @@ func readSecrets(cmd *cobra.Command, secrets []*secretFlag) (map[string]string, 
 
 func (s *secretFlag) flag() string { return strings.ReplaceAll(s.name, "_", " ") }
 
+// option is the flag that names its file.
+func (s *secretFlag) option() string { return strings.ReplaceAll(s.name, "_", "-") + "-file" }
+
 // maxSecret is more than any platform's token has, in bytes.
 const maxSecret = 16 << 10
 
@@ -171,7 +174,7 @@ func (s *secretFlag) read(cmd *cobra.Command) (string, error) {
 		defer file.Close()
 		return readUpTo(file)
 	case !ok || !term.IsTerminal(int(in.Fd())):
-		return "", usagef("say with --%s-file where the %s stands, - for standard input", strings.ReplaceAll(s.name, "_", "-"), s.flag())
+		return "", usagef("say with --%s where the %s stands, - for standard input", s.option(), s.flag())
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: ", s.label)
 	value, err := term.ReadPassword(int(in.Fd()))

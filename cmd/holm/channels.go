@@ -11,8 +11,9 @@ import (
 )
 
 func (c *cli) newChannelsCommand() *cobra.Command {
-	cmd := group("channels", "See, add, test and remove channels",
-		c.newChannelsListCommand(), c.newChannelsShowCommand(), c.newChannelsAddCommand(), c.newChannelsTestCommand(), c.newChannelsRemoveCommand())
+	cmd := group("channels", "See, add, test, rotate and remove channels",
+		c.newChannelsListCommand(), c.newChannelsShowCommand(), c.newChannelsAddCommand(), c.newChannelsTestCommand(),
+		c.newChannelsRotateCommand(), c.newChannelsRemoveCommand())
 	cmd.Aliases = []string{"channel"}
 	return cmd
 }
@@ -138,8 +139,8 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 				return err
 			}
 			return c.print(cmd, made, func(w io.Writer) {
-				fmt.Fprintf(w, "Channel %s of agent %s is registered. Shown only now:\n  token           %s\n  signing secret  %s\n",
-					made.Namespace, made.AgentID, made.Token, made.SigningSecret)
+				fmt.Fprintf(w, "Channel %s of agent %s is registered. Shown only now:\n", made.Namespace, made.AgentID)
+				printToken(w, made)
 			})
 		},
 	}
@@ -147,6 +148,10 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 	cmd.Flags().StringVar(&url, "url", "", "where the adapter takes cards (required)")
 	cmd.AddCommand(c.newAddTelegramCommand(), c.newAddSlackCommand(), c.newAddDiscordCommand())
 	return cmd
+}
+
+func printToken(w io.Writer, made httpapi.ChannelAdded) {
+	fmt.Fprintf(w, "  token           %s\n  signing secret  %s\n", made.Token, made.SigningSecret)
 }
 
 func (c *cli) newChannelsTestCommand() *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"time"
 
 	"holm/bot"
 	"holm/channels"
@@ -44,7 +43,7 @@ func (a *app) storedChannels(ctx context.Context) (all []bot.Stored, err error) 
 	list, err := identity.OwnChannels(ctx, a.pool, a.keeper)
 	for _, c := range list {
 		all = append(all, bot.Stored{
-			Namespace: c.Namespace, AgentID: c.AgentID, Version: c.CreatedAt.Format(time.RFC3339Nano),
+			Namespace: c.Namespace, AgentID: c.AgentID, Version: c.Version,
 			Open: func() (bot.Channel, error) { return a.openOwn(c) },
 		})
 	}

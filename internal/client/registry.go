@@ -97,6 +97,13 @@ func (c *Client) TestChannels(ctx context.Context, t httpapi.ChannelTest) (list 
 	return list, err
 }
 
+// RotateChannel gives a channel that was added other secrets; of one that runs
+// outside, which takes none, it gives the only copy of its new token.
+func (c *Client) RotateChannel(ctx context.Context, namespace string, in httpapi.ChannelSecrets) (ch httpapi.ChannelAdded, err error) {
+	_, err = c.call(ctx, http.MethodPost, path("channels", namespace, "rotate"), in, &ch)
+	return ch, err
+}
+
 // RemoveChannel closes a channel that was added.
 func (c *Client) RemoveChannel(ctx context.Context, namespace string) error {
 	_, err := c.call(ctx, http.MethodDelete, path("channels", namespace), nil, nil)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestAChannelIsAddedWhileHolmRuns: both replicas open it at once, questions
-// come through it, a test card tells who is reached, and its removal, through
-// the other replica, closes it.
+// come through it, a test card tells who is reached, its secrets are replaced, and
+// its removal, through the other replica, closes it.
 func TestAChannelIsAddedWhileHolmRuns(t *testing.T) {
 	telegram := telegramfake.New(t, telegramfake.Options{Patience: patience, AllowHTTP: true})
 	owner := telegram.PersonWithID(ownerID, "Olga").Open()
@@ -52,6 +52,34 @@ func TestAChannelIsAddedWhileHolmRuns(t *testing.T) {
 		t.Errorf("the closed route is not shown: %s", shown)
 	}
 
+	// The bot's token is replaced while a question is open and another one comes:
+	// what is tapped and asked meanwhile waits for the new token.
+	held = later(t.Context(), b.connect(key, "60s"), map[string]any{"n": 2})
+	card := telegram.WaitMessage(ownerID, open)
+	fresh := telegram.RevokeToken()
+	owner.Click(card, "Approve this call")
+	next := later(t.Context(), a.connect(key, "60s"), map[string]any{"n": 3})
+	if err := os.WriteFile(token, []byte(fresh), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := a.holm("channels", "rotate", "telegram", "--token-file", token); !strings.Contains(said, "new secrets: connected") {
+		t.Errorf("the CLI said %q", said)
+	}
+	if got := b.within(held); got.Text != "recorded" {
+		t.Errorf("the call: %+v", got)
+	}
+	owner.Click(telegram.WaitMessage(ownerID, open), "Approve this call")
+	if got := a.within(next); got.Text != "recorded" || len(seen()) != 3 {
+		t.Errorf("the next call: %+v", got)
+	}
+
+	a.eventually(func() error {
+		if log := a.holm("audit", "export"); !strings.Contains(log, "channel_rotated") || strings.Contains(log, strings.SplitAfter(fresh, ":")[1]) {
+			return errors.New("the rotation is not on record, or its secret is")
+		}
+		return nil
+	})
+
 	b.holm("channels", "remove", "telegram")
 	for _, p := range []*process{a, b} {
 		p.eventually(func() error {
@@ -87,7 +115,7 @@ func TestSettingsKeepTheirChannels(t *testing.T) {
 			t.Errorf("%v: %d %s", words, code, out)
 		}
 	}
-	if out, code := p.try("channels", "add", "slack", "--bot-token-file", token, "--app-token-file", token); code != 1 || !strings.Contains(out, "xapp-") {
+	if out, code := p.try("channels", "add", "slack", "--bot-token-file", token, "--app-token-file", token); code != 2 || !strings.Contains(out, "xapp-") {
 		t.Errorf("a token of another form: %d %s", code, out)
 	}
 	if out, code := p.try("channels", "add", "slack", "--mode", "webhook", "--bot-token-file", token, "--app-token-file", token); code != 1 && code != 2 {

@@ -32,6 +32,12 @@ func (s *server) registerChannels() {
 			"holds the only copy of its token.", Tags: []string{"channels"},
 	}, s.createChannel)
 	handle(s, huma.Operation{
+		OperationID: "rotate-channel", Method: http.MethodPost, Path: "/api/channels/{namespace}/rotate",
+		Summary: "Give a channel that was added other secrets while it runs",
+		Description: "One of Holm's own takes its new secrets: every process goes over to them, and no message is lost. One that runs " +
+			"outside takes none: the answer holds the only copy of its new token, and the earlier one ends.", Tags: []string{"channels"},
+	}, s.rotateChannel)
+	handle(s, huma.Operation{
 		OperationID: "test-channels", Method: http.MethodPost, Path: "/api/channels/test",
 		Summary: "Send every owner a test card and tell who got it", Tags: []string{"channels"},
 	}, s.testChannels)
@@ -261,13 +267,13 @@ func (s *server) removeChannel(ctx context.Context, in *ChannelPath) (*nothing, 
 		return identity.RemoveChannel(ctx, tx, in.Namespace, adminActor)
 	}, identity.ChannelsChanged)
 	if fault.Is(err, "not_found") {
-		return nil, s.whyNotRemoved(ctx, in.Namespace, err)
+		return nil, s.whyMissing(ctx, in.Namespace, err)
 	}
 	return nil, err
 }
 
-// whyNotRemoved tells of a channel that only the settings can take away.
-func (s *server) whyNotRemoved(ctx context.Context, namespace string, missing error) error {
+// whyMissing tells of a channel that only the settings can change.
+func (s *server) whyMissing(ctx context.Context, namespace string, missing error) error {
 	all, err := s.allChannels(ctx)
 	if err != nil {
 		return err
@@ -275,7 +281,7 @@ func (s *server) whyNotRemoved(ctx context.Context, namespace string, missing er
 	for _, c := range all {
 		if c.Namespace == namespace && c.SetBy == "settings" {
 			return fault.New(fault.Conflict, "set_by_settings",
-				"channel %q is set up by the settings of holm serve: take its secrets out of them and start again", namespace)
+				"channel %q is set up by the settings of holm serve: change them and start again", namespace)
 		}
 	}
 	return missing

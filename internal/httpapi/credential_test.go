@@ -78,6 +78,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"POST", "/api/channels", `{"namespace":"matrix","agentId":"main","url":"https://adapter.example.com"}`},
 		{"GET", "/api/channels/matrix", ""},
 		{"POST", "/api/channels/test", `{}`},
+		{"POST", "/api/channels/matrix/rotate", `{}`},
 		{"DELETE", "/api/channels/matrix", ""},
 		{"GET", "/api/agents/main/grants", ""},
 		{"DELETE", "/api/agents/main/grants/x", ""},

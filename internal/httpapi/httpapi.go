@@ -59,6 +59,9 @@ type Config struct {
 	// CheckChannel refuses one of Holm's own channels that could not work. Nil:
 	// none can be added.
 	CheckChannel func(c identity.OwnChannel) error
+	// OpenChannels has this process open what is stored now, so that Channels
+	// tells of that. Nil: it notices by itself.
+	OpenChannels func(ctx context.Context) error
 	// ClosedRoutes are, by channel, the people who cannot be written to. Nil: there
 	// are none.
 	ClosedRoutes func(ctx context.Context) (map[string][]ClosedRoute, error)

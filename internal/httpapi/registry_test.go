@@ -152,6 +152,23 @@ func TestChannels(t *testing.T) {
 	}
 	w.admin("POST", "/api/channels/test", `{"namespace":"nothing"}`).is(404, "not_found")
 	w.admin("POST", "/api/channels/test", `{"agentId":"nobody"}`).is(404, "not_found")
+	w.admin("POST", "/api/channels/slack/rotate", `{"secrets":{"bot_token":"xoxb-n3w"},"mode":"events"}`).is(200)
+	w.admin("POST", "/api/channels/slack/rotate", `{"secrets":{"bot_token":""}}`).is(422, "invalid")
+	w.admin("POST", "/api/channels/slack/rotate", `{}`).is(422, "invalid")
+	w.admin("POST", "/api/channels/matrix/rotate", `{"secrets":{"token":"x"}}`).is(422, "invalid")
+	w.admin("POST", "/api/channels/telegram/rotate", `{"secrets":{"token":"x"}}`).is(409, "set_by_settings")
+	w.admin("POST", "/api/channels/telegram/rotate", `{}`).is(409, "set_by_settings")
+	w.admin("POST", "/api/channels/nothing/rotate", `{}`).is(404, "not_found")
+	var rotated httpapi.ChannelAdded
+	w.admin("POST", "/api/channels/matrix/rotate", `{}`).is(200).into(&rotated)
+	if !strings.HasPrefix(rotated.Token, "holm_ch_") || rotated.Token == made.Token || rotated.SigningSecret == made.SigningSecret || rotated.AgentID != "main" {
+		t.Errorf("got %+v after %+v", rotated, made)
+	}
+	w.as(made.Token, "GET", "/api/agents/main/approvals/by-short/1", "").is(401)
+	w.as(rotated.Token, "GET", "/api/agents/main/approvals/by-short/1", "").is(403, "no_person")
+	if audit := w.admin("GET", "/api/audit", "").body; strings.Contains(audit, "n3w") || strings.Contains(audit, rotated.Token) {
+		t.Error("a secret is shown")
+	}
 	w.admin("DELETE", "/api/channels/telegram", "").is(409, "set_by_settings")
 	w.admin("DELETE", "/api/channels/slack", "").is(204)
 	w.admin("DELETE", "/api/channels/slack", "").is(404, "not_found")

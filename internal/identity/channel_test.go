@@ -100,3 +100,61 @@ func TestOwnChannelsAreSealedAndOnePerNamespace(t *testing.T) {
 	w.ok(w.tx(func(tx pgx.Tx) error { return identity.RemoveChannel(ctx, tx, "telegram", "admin") }))
 	w.ok(add(telegram))
 }
+
+// TestRotatingKeepsWhatIsNotNamed: secrets that were not named stay, and nothing
+// changes where the whole would not work.
+func TestRotatingKeepsWhatIsNotNamed(t *testing.T) {
+	w := newWorld(t)
+	keeper, err := secret.New("a secret key of some length")
+	w.ok(err)
+	w.ok(w.tx(func(tx pgx.Tx) error {
+		return identity.AddOwnChannel(ctx, tx, keeper, identity.OwnChannel{
+			Namespace: "slack", AgentID: "main", Mode: "socket", Secrets: map[string]string{"bot_token": "b1", "app_token": "a1"},
+		}, "admin")
+	}))
+	stored := func() identity.OwnChannel {
+		t.Helper()
+		list, err := identity.OwnChannels(ctx, w.pool, keeper)
+		w.ok(err)
+		return list[0]
+	}
+	rotate := func(check error, mode *string, secrets map[string]string) error {
+		return w.tx(func(tx pgx.Tx) error {
+			return identity.RotateOwnChannel(ctx, tx, keeper, identity.OwnChannelChange{Namespace: "slack", Mode: mode, Secrets: secrets},
+				func(identity.OwnChannel) error { return check }, "admin")
+		})
+	}
+	before := stored()
+	refused(t, rotate(fault.Invalidf("no"), nil, map[string]string{"bot_token": "b2"}), fault.Invalid, "what cannot work")
+	if now := stored(); now.Version != before.Version || now.Secrets["bot_token"] != "b1" {
+		t.Errorf("a refused change is stored: %+v", now)
+	}
+	w.ok(rotate(nil, nil, map[string]string{"bot_token": "b2"}))
+	one := stored()
+	if one.Version == before.Version || one.Secrets["bot_token"] != "b2" || one.Secrets["app_token"] != "a1" || one.Mode != "socket" {
+		t.Errorf("got %+v", one)
+	}
+	w.ok(rotate(nil, new("events"), map[string]string{"app_token": "", "signing_secret": "s1"}))
+	if now := stored(); now.Mode != "events" || len(now.Secrets) != 2 || now.Secrets["signing_secret"] != "s1" || !now.CreatedAt.Equal(before.CreatedAt) {
+		t.Errorf("got %+v", now)
+	}
+	_, err = w.channel("main", "matrix", "https://adapter")
+	w.ok(err)
+	_, err = w.rotated("slack")
+	refused(t, err, fault.Invalid, "one of Holm's own without secrets")
+	_, err = w.rotated("nothing")
+	refused(t, err, fault.NotFound, "one that is not there")
+	token, err := w.rotated("matrix")
+	w.ok(err)
+	if _, namespace, err := identity.FindChannel(ctx, w.pool, token); namespace != "matrix" || err != nil {
+		t.Errorf("it speaks for %q, error %v", namespace, err)
+	}
+}
+
+func (w *world) rotated(name string) (token string, err error) {
+	err = w.tx(func(tx pgx.Tx) (err error) {
+		token, err = identity.RotateChannel(ctx, tx, name, "admin")
+		return err
+	})
+	return token, err
+}

@@ -2,6 +2,8 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,8 +17,8 @@ import (
 	"holm/internal/secret"
 )
 
-// ChannelsChanged is published when one of Holm's own channels was added or
-// removed.
+// ChannelsChanged is published when one of Holm's own channels was added,
+// changed or removed.
 const ChannelsChanged = "channels"
 
 // OwnChannel is one of Holm's own channels that an operator added while Holm
@@ -29,6 +31,8 @@ type OwnChannel struct {
 	// Secrets are the platform's tokens by name. They are stored sealed.
 	Secrets   map[string]string
 	CreatedAt time.Time
+	// Version is another one each time that the channel was stored.
+	Version string
 }
 
 func (c OwnChannel) owner() string { return "channels/" + c.Namespace }
@@ -90,6 +94,8 @@ func OwnChannels(ctx context.Context, q db.Queryer, k *secret.Keeper) ([]OwnChan
 		if err != nil {
 			return c, err
 		}
+		sum := sha256.Sum256(sealed) // no two seals are alike
+		c.Version = hex.EncodeToString(sum[:16])
 		return c, json.Unmarshal(plain, &c.Secrets)
 	})
 }
