@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/linking"
 	"holm/policy"
 )
 
@@ -218,5 +222,75 @@ func TestToolsOnlyBeginALink(t *testing.T) {
 	}
 	if err := r.pool.QueryRow(ctx, `SELECT count(*) FROM river.river_job WHERE kind = 'link_question'`).Scan(&questions); err != nil || questions != 2 {
 		t.Errorf("%d people are asked, error %v", questions, err)
+	}
+}
+
+// TestWhoJoinsElsewhereMeanwhileIsNotSpokenFor: a role with another agent and the
+// word of an owner come at the same time. Whichever is first, the other sees it.
+func TestWhoJoinsElsewhereMeanwhileIsNotSpokenFor(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	_, ownerKey := r.member("olga", policy.Owner)
+	gus, _ := r.member("gus", policy.Guest)
+	vip, _ := r.member("vip", policy.User)
+	r.tx(func(tx pgx.Tx) error {
+		_, err := identity.CreateAgent(ctx, tx, "other", "test")
+		return err
+	})
+	owner := r.as(ownerKey)
+	join := func(tx pgx.Tx) error { return identity.Join(ctx, tx, "other", vip.ID, policy.Owner, "test") }
+	var first atomic.Bool
+	t.Run("the word is first", func(t *testing.T) {
+		done := make(chan error, 1)
+		r.tx(func(tx pgx.Tx) error {
+			if err := linking.New(r.approvals).AddIdentity(ctx, tx, vip.ID, identity.Address{Channel: "telegram", Identity: "666"}, agentName, "test"); err != nil {
+				return err
+			}
+			go func() { done <- db.InTx(ctx, r.pool, join); first.Store(true) }()
+			r.blockedOr(&first)
+			return nil
+		})
+		if err := <-done; !fault.Is(err, "claimed_person") {
+			t.Errorf("joined: %v", err)
+		}
+	})
+	t.Run("the role is first", func(t *testing.T) {
+		r.tx(func(tx pgx.Tx) error {
+			return identity.RemoveIdentity(ctx, tx, vip.ID, identity.Address{Channel: "telegram", Identity: "666"}, false, "test")
+		})
+		first.Store(false)
+		done := make(chan string, 1)
+		r.tx(func(tx pgx.Tx) error {
+			if err := join(tx); err != nil {
+				return err
+			}
+			go func() {
+				text, _ := plain(t, owner, "user_merge", map[string]any{"userId": gus.ID, "intoUserId": vip.ID})
+				done <- text
+				first.Store(true)
+			}()
+			r.blockedOr(&first)
+			return nil
+		})
+		if text := <-done; !strings.Contains(text, "other agents too") {
+			t.Errorf("merged: %s", text)
+		}
+	})
+}
+
+// blockedOr waits until somebody waits for a lock, or done.
+func (r *rig) blockedOr(done *atomic.Bool) {
+	r.t.Helper()
+	for deadline, waits := time.Now().Add(time.Minute), false; !waits && !done.Load(); time.Sleep(5 * time.Millisecond) {
+		err := r.pool.QueryRow(context.Background(), `
+			SELECT EXISTS (
+			    SELECT 1
+			    FROM pg_stat_activity
+			    WHERE datname = current_database()
+			      AND wait_event_type = 'Lock'
+			)`).Scan(&waits)
+		if err != nil || time.Now().After(deadline) {
+			r.t.Fatalf("nobody waits: %v", err)
+		}
 	}
 }

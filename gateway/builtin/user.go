@@ -7,7 +7,6 @@ import (
 
 	"holm/gateway"
 	"holm/internal/db"
-	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/linking"
 )
@@ -76,27 +75,6 @@ func (c Config) setUserRole(ctx context.Context, call gateway.BuiltinCall) (any,
 	return c.users(ctx, c.Pool, call)
 }
 
-// own refuses people whom the owners of this agent alone may not speak for:
-// strangers to it, and those who have a role with another agent too. Who merges
-// or identifies them could act as them there. That is the operator's to do.
-func (c Config) own(ctx context.Context, call gateway.BuiltinCall, userID string) error {
-	roles, err := identity.RolesOf(ctx, c.Pool, userID)
-	if err != nil {
-		return err
-	}
-	with := map[string]bool{}
-	for _, r := range roles {
-		with[r.AgentID] = true
-	}
-	if !with[call.AgentID] {
-		return fault.NotFoundf("agent %q has no member %q", call.AgentID, userID)
-	}
-	if len(with) > 1 {
-		return fault.New(fault.Forbidden, "other_agents", "user %q is with other agents too; the operator can do this", userID)
-	}
-	return nil
-}
-
 func (c Config) mergeUsers(ctx context.Context, call gateway.BuiltinCall) (any, error) {
 	var in struct {
 		UserID     string `json:"userId"`
@@ -104,11 +82,6 @@ func (c Config) mergeUsers(ctx context.Context, call gateway.BuiltinCall) (any, 
 	}
 	if err := read(call, &in); err != nil {
 		return nil, err
-	}
-	for _, id := range []string{in.UserID, in.IntoUserID} {
-		if err := c.own(ctx, call, id); err != nil {
-			return nil, err
-		}
 	}
 	merge, err := linking.New(c.Approvals).Merge(ctx, in.UserID, in.IntoUserID, call.AgentID, call.RequesterID())
 	return map[string]any{"merge": merge}, err
@@ -122,18 +95,16 @@ type identityArgs struct {
 	Force    bool   `json:"force"`
 }
 
-func (c Config) readIdentity(ctx context.Context, call gateway.BuiltinCall) (in identityArgs, a identity.Address, err error) {
+func readIdentity(call gateway.BuiltinCall) (in identityArgs, a identity.Address, err error) {
 	if err := read(call, &in); err != nil {
 		return in, a, err
 	}
-	if a, err = identity.ParseAddress(in.Channel + ":" + in.Identity); err != nil {
-		return in, a, err
-	}
-	return in, a, c.own(ctx, call, in.UserID)
+	a, err = identity.ParseAddress(in.Channel + ":" + in.Identity)
+	return in, a, err
 }
 
 func (c Config) linkIdentity(ctx context.Context, call gateway.BuiltinCall) (any, error) {
-	in, address, err := c.readIdentity(ctx, call)
+	in, address, err := readIdentity(call)
 	if err != nil {
 		return nil, err
 	}
@@ -147,16 +118,11 @@ func (c Config) linkIdentity(ctx context.Context, call gateway.BuiltinCall) (any
 }
 
 func (c Config) unlinkIdentity(ctx context.Context, call gateway.BuiltinCall) (any, error) {
-	in, address, err := c.readIdentity(ctx, call)
+	in, address, err := readIdentity(call)
 	if err != nil {
 		return nil, err
 	}
-	err = c.change(ctx, call, func(tx pgx.Tx) error {
-		return identity.RemoveIdentity(ctx, tx, in.UserID, address, in.Force, call.RequesterID())
-	})
-	if merge, ok := identity.CameByMerge(err); ok {
-		_, err = linking.New(c.Approvals).Undo(ctx, merge, call.RequesterID())
-	}
+	err = linking.New(c.Approvals).Unlink(ctx, call.AgentID, in.UserID, address, in.Force, call.RequesterID())
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,11 @@ func (NewsArgs) Kind() string { return "link_news" }
 // how to undo it.
 func (s *Service) Merge(ctx context.Context, source, target, claimedBy, actor string) (m identity.Merge, err error) {
 	err = db.InTx(ctx, s.approvals.Pool, func(tx pgx.Tx) (err error) {
+		if claimedBy != "" {
+			if err := identity.SpeakFor(ctx, tx, claimedBy, source, target); err != nil {
+				return err
+			}
+		}
 		if m, err = s.merge(ctx, tx, source, target, actor); err != nil || claimedBy == "" {
 			return err
 		}
@@ -219,9 +224,34 @@ func orElse(err, otherwise error) error {
 	return otherwise
 }
 
+// Unlink takes an address from a user, on the word of the owners of an agent. One
+// that came by a merge undoes the merge.
+func (s *Service) Unlink(ctx context.Context, agentID, userID string, a identity.Address, force bool, actor string) error {
+	var undone identity.Merge
+	err := db.InTx(ctx, s.approvals.Pool, func(tx pgx.Tx) error {
+		if err := identity.SpeakFor(ctx, tx, agentID, userID); err != nil {
+			return err
+		}
+		err := identity.RemoveIdentity(ctx, tx, userID, a, force, actor)
+		if number, merged := identity.CameByMerge(err); merged {
+			undone, err = s.undo(ctx, tx, number, actor)
+		}
+		return err
+	})
+	if err == nil {
+		s.changed(undone)
+	}
+	return err
+}
+
 // AddIdentity is identity.AddIdentity; what waits for an owner is sent to the
 // new address, and all addresses are told of it.
 func (s *Service) AddIdentity(ctx context.Context, tx pgx.Tx, userID string, a identity.Address, claimedBy, actor string) error {
+	if claimedBy != "" {
+		if err := identity.SpeakFor(ctx, tx, claimedBy, userID); err != nil {
+			return err
+		}
+	}
 	if err := identity.AddIdentity(ctx, tx, userID, a, claimedBy, actor); err != nil {
 		return err
 	}
