@@ -208,3 +208,32 @@ func TestADuplicateHasNeitherClaimNorShares(t *testing.T) {
 		}
 	}
 }
+
+func TestAListShowsAQuestionForAllThatShareIt(t *testing.T) {
+	w := newWorld(t)
+	q, second, third := w.thrice()
+	list := func(f approvals.Filter) (numbers []int) {
+		t.Helper()
+		all, err := approvals.List(ctx, w.pool, "main", f)
+		w.ok(err)
+		for _, r := range all {
+			numbers = append(numbers, r.ShortID)
+			if r.ID == q.ID && r.Asked != 3 {
+				t.Errorf("asked %d times", r.Asked)
+			}
+		}
+		return numbers
+	}
+	for name, c := range map[string]struct {
+		filter approvals.Filter
+		want   []int
+	}{
+		"all":        {approvals.Filter{}, []int{q.ShortID}},
+		"pending":    {approvals.Filter{Status: approvals.Pending, ReviewerID: w.olga, Limit: 1}, []int{q.ShortID}},
+		"duplicates": {approvals.Filter{Duplicates: true}, []int{third.ShortID, second.ShortID, q.ShortID}},
+	} {
+		if diff := cmp.Diff(c.want, list(c.filter)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -140,9 +140,6 @@ func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) er
 		return err
 	}
 	for _, r := range open {
-		if r.DuplicateOf != nil {
-			continue
-		}
 		jobs, err := queueCards(ctx, tx, r)
 		if err != nil {
 			return err

@@ -224,6 +224,9 @@ type Filter struct {
 	// SeenBy limits to what this user asked for or may decide now; the agent itself
 	// by the id that it asks with, to what it asked for itself or on behalf of people.
 	SeenBy string
+	// Duplicates lists also those that share another request's question; else that
+	// one stands for them, and its Asked counts them.
+	Duplicates bool
 	// Before continues a listing: the id of the last request of the page before.
 	Before string
 	// Limit is 1 to 200; default 50.
@@ -253,8 +256,9 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 		  AND ($7 = '' OR approval_stands($7, `+aboutR+`))
 		  AND ($8 = '' OR r.requester_id = ANY($9) OR r.by_key <> '' AND $8 = 'agent:' || r.agent_id OR approval_stands($8, `+aboutR+`))
 		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
+		  AND ($10 OR r.duplicate_of IS NULL)
 		ORDER BY r.id DESC
-		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer)
+		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer, f.Duplicates)
 	if err != nil {
 		return nil, fmt.Errorf("list approval requests: %w", err)
 	}

@@ -26,7 +26,11 @@ func (b *Bot) requests(ctx context.Context, l line) (string, error) {
 			return "", err
 		}
 		for _, r := range own {
-			lines = append(lines, fmt.Sprintf("%s · %s · %s", numberFor(l, r), oneLine(r.ResourceKey, maxName), standing(r)))
+			line := fmt.Sprintf("%s · %s · %s", numberFor(l, r), oneLine(r.ResourceKey, maxName), standing(r))
+			if r.Asked > 1 {
+				line += fmt.Sprintf(" · asked %d times", r.Asked)
+			}
+			lines = append(lines, line)
 		}
 	}
 	if len(lines) == 0 {

@@ -155,9 +155,6 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 			return "", err
 		}
 		for _, r := range open {
-			if r.DuplicateOf != nil {
-				continue // its question is listed
-			}
 			text := fmt.Sprintf("%s · %s · from %s · until %s",
 				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), stamp.Minute(r.ExpiresAt))
 			if r.Asked > 1 {

@@ -232,6 +232,11 @@ func TestARunThatSharesAQuestionSharesItsEnd(t *testing.T) {
 			q := w.asksElsewhere(gus)
 			w.types("gus", "run refund order=1")
 			w.hears("gus", "Waiting for approval: request #2")
+			for who, command := range map[string]string{"gus": "requests", "ann": "pending"} {
+				if text := w.says(who, command); !strings.HasPrefix(text, "#1") || !strings.HasSuffix(text, "asked 2 times") || strings.Contains(text, "#2") {
+					t.Errorf("%s: %q", command, text)
+				}
+			}
 			c.end(w, ann, q)
 			w.hears("gus", c.hears...)
 			w.poll("the call done", func() bool { return w.callState("done") == 1 })

@@ -60,6 +60,7 @@ func chooseAgent(agents []identity.Agent, s settings.Settings) (string, error) {
 
 func (c *cli) newApprovalsListCommand(agent *string) *cobra.Command {
 	var status string
+	var duplicates bool
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List requests, the newest first", Args: exactly(),
@@ -72,7 +73,7 @@ func (c *cli) newApprovalsListCommand(agent *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := holm.Approvals(cmd.Context(), name, status, limit)
+			list, err := holm.Approvals(cmd.Context(), name, status, duplicates, limit)
 			if err != nil {
 				return err
 			}
@@ -80,6 +81,7 @@ func (c *cli) newApprovalsListCommand(agent *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", "", "pending, approved, rejected, expired or cancelled; default all")
+	cmd.Flags().BoolVar(&duplicates, "duplicates", false, "also requests that share another one's question; else they are counted there")
 	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many")
 	return cmd
 }

@@ -45,6 +45,7 @@ func approvalTools(c Config) []gateway.Builtin {
 	}, {
 		Name: "approval_list", Description: "List this agent's requests for approval, the newest first.",
 		Schema: schema(`{"status":{"type":"string","enum":["pending","approved","rejected","expired","cancelled"]},
+			"duplicates":{"type":"boolean","default":false,"description":"also requests that share another one's question; else asked of that one counts them"},
 			"limit":{"type":"integer","minimum":1,"maximum":200,"default":50}}`), Annotations: look, Run: c.approvalList,
 	}, {
 		Name: "approval_review", Description: "Approve or reject a request of somebody else as the owner whose key this is. What you asked for yourself, " +
@@ -74,7 +75,9 @@ type approval struct {
 	Reason         *string             `json:"reason,omitempty"`
 	TryDifferently bool                `json:"tryDifferently,omitempty"`
 	// Executing is true while the approved call runs.
-	Executing  bool               `json:"executing"`
+	Executing bool `json:"executing"`
+	// Asked is how many asks share the question.
+	Asked      int                `json:"asked"`
 	Outcome    *approvals.Outcome `json:"outcome,omitempty"`
 	CreatedAt  time.Time          `json:"createdAt"`
 	ExpiresAt  time.Time          `json:"expiresAt"`
@@ -88,7 +91,7 @@ func shown(r approvals.Request) approval {
 		RequestID: r.ID, ShortID: r.ShortID, RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey, Args: r.Args, Rule: r.RuleText, Resolutions: r.Settings.Resolutions,
 		Status: r.Status, Resolution: r.Resolution, ResolvedName: r.ResolvedName, Reason: r.Reason, TryDifferently: r.TryDifferently,
-		Executing: r.Executing(), Outcome: r.Outcome,
+		Executing: r.Executing(), Asked: r.Asked, Outcome: r.Outcome,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt, Next: next(r),
 	}
 }
@@ -230,8 +233,9 @@ func (c Config) actor(ctx context.Context, call gateway.BuiltinCall) (approvals.
 
 func (c Config) approvalList(ctx context.Context, call gateway.BuiltinCall) (any, error) {
 	var in struct {
-		Status approvals.Status `json:"status"`
-		Limit  *int             `json:"limit"`
+		Status     approvals.Status `json:"status"`
+		Duplicates bool             `json:"duplicates"`
+		Limit      *int             `json:"limit"`
 	}
 	if err := read(call, &in); err != nil {
 		return nil, err
@@ -245,7 +249,7 @@ func (c Config) approvalList(ctx context.Context, call gateway.BuiltinCall) (any
 	if limit < 1 || limit > 200 {
 		return nil, fault.Invalidf("limit: want 1 to 200")
 	}
-	list, err := approvals.List(ctx, c.Pool, call.AgentID, approvals.Filter{Status: in.Status, Limit: limit})
+	list, err := approvals.List(ctx, c.Pool, call.AgentID, approvals.Filter{Status: in.Status, Duplicates: in.Duplicates, Limit: limit})
 	all := make([]approval, len(list))
 	for i, r := range list {
 		all[i] = shown(r)

@@ -17,11 +17,14 @@ var nextPage = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
 const pageSize = 200
 
 // Approvals lists at most limit requests, the newest first; status filters
-// when set.
-func (c *Client) Approvals(ctx context.Context, agent, status string, limit int) ([]approvals.Wire, error) {
+// when set, and duplicates lists those too that share another one's question.
+func (c *Client) Approvals(ctx context.Context, agent, status string, duplicates bool, limit int) ([]approvals.Wire, error) {
 	query := url.Values{"limit": {strconv.Itoa(min(limit, pageSize))}}
 	if status != "" {
 		query.Set("status", status)
+	}
+	if duplicates {
+		query.Set("duplicates", "true")
 	}
 	next := path("agents", agent, "approvals") + "?" + query.Encode()
 	list := []approvals.Wire{}

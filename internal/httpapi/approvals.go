@@ -32,10 +32,11 @@ func (s *server) registerApprovals() {
 
 type listApprovalsInput struct {
 	AgentPath
-	Status    string `query:"status" enum:"pending,approved,rejected,expired,cancelled"`
-	Requester string `query:"requester"`
-	Limit     int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
-	Cursor    string `query:"cursor" doc:"From the Link header of the page before."`
+	Status     string `query:"status" enum:"pending,approved,rejected,expired,cancelled"`
+	Requester  string `query:"requester"`
+	Duplicates bool   `query:"duplicates" doc:"Also requests that share another one's question; else asked of that one counts them."`
+	Limit      int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Cursor     string `query:"cursor" doc:"From the Link header of the page before."`
 }
 
 type listApprovalsOutput struct {
@@ -49,7 +50,7 @@ func (s *server) listApprovals(ctx context.Context, in *listApprovalsInput) (*li
 		return nil, err
 	}
 	filter := approvals.Filter{
-		Status: approvals.Status(in.Status), RequesterID: in.Requester, Before: in.Cursor, Limit: in.Limit,
+		Status: approvals.Status(in.Status), RequesterID: in.Requester, Before: in.Cursor, Limit: in.Limit, Duplicates: in.Duplicates,
 	}
 	filter.SeenBy = see.requester
 	requests, err := approvals.List(ctx, s.Pool, in.AgentID, filter)
@@ -75,6 +76,9 @@ func (in *listApprovalsInput) next(last string) string {
 	}
 	if in.Requester != "" {
 		query.Set("requester", in.Requester)
+	}
+	if in.Duplicates {
+		query.Set("duplicates", "true")
 	}
 	return fmt.Sprintf(`</api/agents/%s/approvals?%s>; rel="next"`, url.PathEscape(in.AgentID), query.Encode())
 }

@@ -186,6 +186,11 @@ func (w *world) agent(name string) (key string) {
 // ask makes a request as a call of the requester would.
 func (w *world) ask(agentID, requester, args string) approvals.Request {
 	w.t.Helper()
+	return w.askIn("key:"+agentID+":"+requester, agentID, requester, args)
+}
+
+func (w *world) askIn(where, agentID, requester, args string) approvals.Request {
+	w.t.Helper()
 	ctx := context.Background()
 	var row rulestore.Row
 	err := db.InTx(ctx, w.pool, func(tx pgx.Tx) (err error) {
@@ -203,7 +208,7 @@ func (w *world) ask(agentID, requester, args string) approvals.Request {
 		w.t.Fatal(err)
 	}
 	r, err := w.approvals.Ask(ctx, approvals.Call{
-		Session:       session.Session{ID: "key:" + agentID + ":" + requester, AgentID: agentID, Kind: session.Key, RequesterID: requester},
+		Session:       session.Session{ID: where, AgentID: agentID, Kind: session.Key, RequesterID: requester},
 		RequesterName: requester, ResourceType: policy.TypeTool, ResourceKey: "mcp__git__push", Args: parsed,
 		Rule: policy.Row{ID: row.ID, ResourceType: "tool", ResourceKey: "mcp__git__push", Version: row.Version},
 	})

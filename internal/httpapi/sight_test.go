@@ -99,3 +99,18 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d pending, want 4", len(open))
 	}
 }
+
+func TestAQuestionStandsForAllThatShareIt(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	q := w.ask("main", "agent:main", `{"i":1}`)
+	second := w.askIn("elsewhere", "main", "agent:main", `{"i":1}`)
+	if got := w.admin("GET", "/api/agents/main/approvals?status=pending", "").is(200).requests(); len(got) != 1 || got[0] != q.ID {
+		t.Errorf("listed %v", got)
+	}
+	page := w.admin("GET", "/api/agents/main/approvals?duplicates=true&limit=1", "").is(200)
+	link := nextPage.FindStringSubmatch(page.header.Get("Link"))
+	if got := page.requests(); len(got) != 1 || got[0] != second.ID || link == nil || !strings.Contains(link[1], "duplicates=true") {
+		t.Errorf("with duplicates: %v, next %v", got, link)
+	}
+}
