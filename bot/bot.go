@@ -108,6 +108,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &homeWorker{bot: b})
 	river.AddWorker(workers, &callWorker{bot: b})
 	river.AddWorker(workers, &answerWorker{bot: b})
+	river.AddWorker(workers, &pruneWorker{bot: b})
 }
 
 // Link is how a person redeems an invitation on one channel: an address to

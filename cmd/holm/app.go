@@ -184,7 +184,9 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	workers := river.NewWorkers()
 	a.jobs, err = jobs.New(jobs.Config{
 		Pool: a.pool, Hub: a.hub, Log: a.log, Workers: workers, Queues: append(bot.Queues(), webhook.Queue),
-		Periodic: []*river.PeriodicJob{jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{})},
+		Periodic: []*river.PeriodicJob{
+			jobs.Every(approvals.ReconcileEvery, approvals.ReconcileArgs{}), jobs.Every(bot.PruneEvery, bot.PruneArgs{}),
+		},
 	})
 	if err != nil {
 		return err

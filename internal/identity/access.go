@@ -164,3 +164,19 @@ func Try(ctx context.Context, q db.Queryer, a Address, do func() error) error {
 		  AND identity = $2`, a.Channel, a.Identity)
 	return errors.Join(err, failed)
 }
+
+// ForgetTries deletes up to limit counts of wrong tokens that nobody added to
+// since before, which is longer ago than they count, and gives how many.
+func ForgetTries(ctx context.Context, q db.Queryer, before time.Time, limit int) (int64, error) {
+	tag, err := q.Exec(ctx, `
+		DELETE FROM token_tries
+		WHERE (channel, identity) IN (
+		    SELECT channel, identity
+		    FROM token_tries
+		    WHERE since < $1
+		    LIMIT $2)`, before, limit)
+	if err != nil {
+		return 0, fmt.Errorf("prune token_tries: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}
