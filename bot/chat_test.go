@@ -74,8 +74,8 @@ func TestTextGoesToTheAgentAndItsAnswerComesBack(t *testing.T) {
 	w.types("gus", "say whoami")
 	w.types("gus", "new shoes, please")
 	w.poll("the texts stored", func() bool { _, texts := w.said(); return len(texts) == 4 })
-	if sessions, _ := w.said(); len(sessions) != 2 {
-		t.Errorf("%d sessions after new", len(sessions))
+	if sessions, _ := w.said(); len(sessions) != 2 || sessions[0].EndedAt == nil || sessions[1].EndedAt != nil {
+		t.Errorf("sessions after new: %+v", sessions)
 	}
 }
 
@@ -145,6 +145,12 @@ func TestInAGroupOnlyWhatIsSaidThereIsAnsweredThere(t *testing.T) {
 	sessions, _ := w.said()
 	if len(sessions) != 2 || sessions[0].RequesterID == sessions[1].RequesterID {
 		t.Fatalf("two speakers in sessions %+v", sessions)
+	}
+	for _, s := range sessions { // a program that answers one of them acts for that one
+		who, _, err := session.OnBehalf(w.ctx, w.pool, identity.Caller{AgentID: "main", KeyPrefix: "k"}, s.ID)
+		if err != nil || who.UserID != s.RequesterID || !who.OnBehalf {
+			t.Errorf("in %s: %+v, %v", s.ID, who, err)
+		}
 	}
 	w.answers(sessions[0], "I am here")
 	sent(at, "I am here")

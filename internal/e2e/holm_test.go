@@ -402,11 +402,26 @@ func (e event) payload(t *testing.T, into any) {
 	}
 }
 
+// session is the one that the event is of.
+func (e event) session(t *testing.T) string {
+	t.Helper()
+	var whole struct{ SessionID string }
+	if err := json.Unmarshal(e.Data, &whole); err != nil {
+		t.Fatal(err)
+	}
+	return whole.SessionID
+}
+
 // stream follows a session's events with the agent's own key.
 func (p *process) stream(agent, key, session string) <-chan event {
 	p.t.Helper()
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet,
-		p.url+"/api/agents/"+agent+"/sessions/"+session+"/events", nil)
+	return p.follow("/api/agents/"+agent+"/sessions/"+session+"/events", key)
+}
+
+// follow follows a stream of events.
+func (p *process) follow(path, key string) <-chan event {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
