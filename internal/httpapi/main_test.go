@@ -186,11 +186,6 @@ func (w *world) agent(name string) (key string) {
 // ask makes a request as a call of the requester would.
 func (w *world) ask(agentID, requester, args string) approvals.Request {
 	w.t.Helper()
-	return w.askIn("key:"+agentID+":"+requester, agentID, requester, args)
-}
-
-func (w *world) askIn(where, agentID, requester, args string) approvals.Request {
-	w.t.Helper()
 	ctx := context.Background()
 	var row rulestore.Row
 	err := db.InTx(ctx, w.pool, func(tx pgx.Tx) (err error) {
@@ -208,7 +203,7 @@ func (w *world) askIn(where, agentID, requester, args string) approvals.Request 
 		w.t.Fatal(err)
 	}
 	r, err := w.approvals.Ask(ctx, approvals.Call{
-		Session:       session.Session{ID: where, AgentID: agentID, Kind: session.Key, RequesterID: requester},
+		Session:       session.Session{ID: "key:" + agentID + ":" + requester, AgentID: agentID, Kind: session.Key, RequesterID: requester},
 		RequesterName: requester, ResourceType: policy.TypeTool, ResourceKey: "mcp__git__push", Args: parsed,
 		Rule: policy.Row{ID: row.ID, ResourceType: "tool", ResourceKey: "mcp__git__push", Version: row.Version},
 	})
@@ -240,4 +235,22 @@ func clip(text string) string {
 		return text[:100] + "…"
 	}
 	return text
+}
+
+// askAgain puts the same call as q from another session.
+func (w *world) askAgain(q approvals.Request) approvals.Request {
+	w.t.Helper()
+	args, err := policy.ParseArgs(q.ArgsBytes)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := w.approvals.Ask(context.Background(), approvals.Call{
+		Session:       session.Session{ID: "elsewhere", AgentID: q.AgentID, Kind: session.Key, RequesterID: q.RequesterID},
+		RequesterName: q.RequesterName, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Args: args,
+		Rule: policy.Row{ID: q.RuleID, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Version: q.Settings.RuleVersion},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
 }

@@ -104,7 +104,7 @@ func TestAQuestionStandsForAllThatShareIt(t *testing.T) {
 	w := start(t)
 	w.agent("main")
 	q := w.ask("main", "agent:main", `{"i":1}`)
-	second := w.askIn("elsewhere", "main", "agent:main", `{"i":1}`)
+	second := w.askAgain(q)
 	if got := w.admin("GET", "/api/agents/main/approvals?status=pending", "").is(200).requests(); len(got) != 1 || got[0] != q.ID {
 		t.Errorf("listed %v", got)
 	}
