@@ -90,6 +90,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"shows what the limits allow", showsWhatTheLimitsAllow},
 		{"marks what it cuts", marksWhatItCuts},
 		{"caller text is inert", callerTextIsInert},
+		{"lists requests", listsRequests},
 		{"quotes are whole and inert", quotesAreWholeAndInert},
 		{"people who cannot be reached", peopleWhoCannotBeReached},
 		{"messages that are gone", messagesThatAreGone},

@@ -220,6 +220,38 @@ func callerTextIsInert(t *testing.T, h *Harness) {
 	valuesMakeNoLines(t, h)
 }
 
+// listsRequests: one message has a line and a button for each request that the
+// channel says it lists, and the buttons of a review in which each group of them
+// is a pair.
+func listsRequests(t *testing.T, h *Harness) {
+	lister, ok := h.Channel.(bot.Lister)
+	if !ok {
+		t.Skip("this channel lists no requests")
+	}
+	most := lister.MaxListed()
+	if most < 2 {
+		t.Fatalf("a list of %d requests", most)
+	}
+	c := bot.Card{Head: fmt.Sprintf("%d requests wait for your decision", most), Notes: []string{"A number brings the request's own card."}}
+	var numbers, pairs []bot.Button
+	for i := range most {
+		c.Args = append(c.Args, bot.Arg{Name: fmt.Sprintf("#%d", i+1), Value: fmt.Sprintf("shop_refund %d · Bea", i+1)})
+		numbers = append(numbers, bot.Button{Label: fmt.Sprintf("#%d", i+1), Token: fmt.Sprintf("number-%d", i+1)})
+		style := []bot.ButtonStyle{bot.Primary, bot.Danger}[i%2]
+		pairs = append(pairs, bot.Button{Label: fmt.Sprintf("Approve these %d once (%c)", i, 'A'+i/2), Token: fmt.Sprintf("these-%d", i), Style: style})
+	}
+	list, review := c, c
+	list.Buttons = append(slices.Collect(slices.Chunk(numbers, 5)), []bot.Button{{Label: bot.LabelReviewAll, Token: "review"}})
+	review.Buttons = append(slices.Collect(slices.Chunk(pairs, 2)), []bot.Button{{Label: bot.LabelBackToList, Token: "back"}})
+	for _, c := range []bot.Card{list, review} {
+		seen := h.sees(t, c)
+		for _, a := range c.Args {
+			has(t, seen.Text, a.Name, a.Value)
+		}
+		sameButtons(t, seen.Buttons, slices.Concat(c.Buttons...))
+	}
+}
+
 // quotesAreWholeAndInert: a folded text is all there, and as inert as a card.
 func quotesAreWholeAndInert(t *testing.T, h *Harness) {
 	quoter, ok := h.Channel.(bot.Quoter)

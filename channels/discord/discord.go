@@ -81,6 +81,7 @@ var (
 	_ bot.Channel    = (*Channel)(nil)
 	_ bot.Linker     = (*Channel)(nil)
 	_ bot.FileSender = (*Channel)(nil)
+	_ bot.Lister     = (*Channel)(nil)
 	_ bot.Asker      = (*Channel)(nil)
 )
 
@@ -142,6 +143,9 @@ func (c *Channel) Namespace() string { return namespace }
 func (c *Channel) Limits() bot.Limits {
 	return bot.Limits{Value: 600, Total: maxDescription * 2 / 5, ButtonRow: maxRow}
 }
+
+// MaxListed implements bot.Lister: as many lines as a card has room for.
+func (c *Channel) MaxListed() int { return 12 }
 
 // LinkFor opens the bot's page, from where one writes to it: no address of
 // Discord hands a text over.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"holm/bot"
 	"holm/internal/db/dbtest"
+	"holm/internal/testkit/discordfake"
 	"holm/internal/testkit/slackfake"
 	"holm/internal/testkit/telegramfake"
 )
@@ -102,6 +104,35 @@ func TestAFloodOnSlack(t *testing.T) {
 	p.allRecorded(held)
 	owner.WaitMessage("the end", func(m slackfake.Message) bool {
 		return strings.Contains(m.Shown(), "None of these 5 requests waits any more") && len(m.Buttons()) == 0
+	})
+	if ran := seen(); len(ran) != 6 {
+		t.Errorf("ran %v, want each once", ran)
+	}
+}
+
+// TestAFloodOnDiscord is the same there, with one decision for all.
+func TestAFloodOnDiscord(t *testing.T) {
+	discord := discordfake.New(t, discordfake.Options{})
+	owner := discord.Person("Olga")
+	env := []string{
+		"HOLM_DISCORD_TOKEN=" + discord.Token(), "HOLM_DISCORD_API_URL=" + discord.APIURL(), "HOLM_OWNERS=discord:" + owner.Identity(),
+	}
+	p, held, seen, endWindow := flood(t, 6, env, func(*process) { discord.WaitReady(1) })
+	has := func(text string) func(discordfake.Message) bool {
+		return func(m discordfake.Message) bool {
+			return slices.ContainsFunc(m.Buttons, func(b discordfake.Button) bool { return b.Label == text })
+		}
+	}
+	owner.Tap(owner.WaitMessage("a card", has("Approve this call")), "Approve this call").WaitText()
+	endWindow()
+	owner.Tap(owner.WaitMessage("the list", has(bot.LabelReviewAll)), bot.LabelReviewAll).WaitAnswered()
+	review := owner.WaitMessage("the review", has("Reject these 5"))
+	if told := owner.Tap(review, "Approve these 5 once").WaitText(); !strings.Contains(told, "Approved once: #") {
+		t.Errorf("told %q", told)
+	}
+	p.allRecorded(held)
+	owner.WaitMessage("the end", func(m discordfake.Message) bool {
+		return len(m.Buttons) == 0 && strings.Contains(m.Shown(), "None of these 5 requests waits any more")
 	})
 	if ran := seen(); len(ran) != 6 {
 		t.Errorf("ran %v, want each once", ran)
