@@ -42,6 +42,26 @@ func TestAPersonAndTheAgentTalk(t *testing.T) {
 	}
 	w.as(other, "GET", path+"/events?follow=false", "").is(404, "not_found")
 	w.as(other, "GET", "/api/agents/main/events?follow=false", "").is(403)
+
+	// It ends for good, by those who see it; the agent may still answer.
+	w.as(other, "POST", path+"/end", "").is(404, "not_found")
+	if ended := w.as(own, "POST", path+"/end", "").is(200).field("endedAt"); ended == "" || ended != w.as(bare, "POST", path+"/end", "").is(200).field("endedAt") {
+		t.Errorf("ended at %q, and again", ended)
+	}
+	w.as(own, "POST", path+"/messages", `{"text":"one more"}`).is(409, "session_ended")
+	w.as(bare, "POST", path+"/messages", `{"text":"done"}`).is(201)
+	w.admin("POST", "/api/agents/main/sessions/"+w.keySession(own, gus.ID)+"/end", "").is(422)
+}
+
+// keySession stores the session that the calls of a key share.
+func (w *world) keySession(key, userID string) string {
+	w.t.Helper()
+	prefix := strings.Split(key, "_")[2]
+	err := session.Ensure(context.Background(), w.pool, session.Session{ID: "key:" + prefix, AgentID: "main", Kind: session.Key, RequesterID: userID, KeyPrefix: prefix})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return "key:" + prefix
 }
 
 // The agent's key follows what people say to it, and not what they do with

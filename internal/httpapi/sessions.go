@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -26,6 +27,12 @@ func (s *server) registerSessions() {
 		OperationID: "show-session", Method: http.MethodGet, Path: "/api/agents/{agentId}/sessions/{sessionId}",
 		Summary: "Show a session", Tags: []string{"sessions"},
 	}, s.showSession)
+	handle(s, huma.Operation{
+		OperationID: "end-session", Method: http.MethodPost, Path: "/api/agents/{agentId}/sessions/{sessionId}/end",
+		Summary: "End a conversation", Tags: []string{"sessions"},
+		Description: "The agent's programs make no call on behalf of its person any more, and what is held for an approval there does not run; " +
+			"who writes in that chat again begins a new one. For all who see it; again it changes nothing. 422 for sessions of keys and connections.",
+	}, s.endSession)
 	handle(s, huma.Operation{
 		OperationID: "post-message", Method: http.MethodPost, Path: "/api/agents/{agentId}/sessions/{sessionId}/messages", DefaultStatus: http.StatusCreated,
 		Summary: "Say something in a session", Tags: []string{"sessions"},
@@ -88,6 +95,21 @@ func (s *server) session(ctx context.Context, agentID, id string) (session.Sessi
 		return session.Session{}, fault.NotFoundf("no session %q", id)
 	}
 	return found, err
+}
+
+func (s *server) endSession(ctx context.Context, in *SessionPath) (*oneOf[session.Session], error) {
+	found, err := s.session(ctx, in.AgentID, in.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(conversations, found.Kind) {
+		return nil, fault.Invalidf("session %q is none in which people talk", found.ID)
+	}
+	if err := session.End(ctx, s.Pool, found.ID); err != nil {
+		return nil, err
+	}
+	found, err = session.Get(ctx, s.Pool, in.AgentID, found.ID)
+	return &oneOf[session.Session]{Body: found}, err
 }
 
 type postMessageInput struct {

@@ -46,8 +46,8 @@ type Message struct {
 
 // Post appends what a requester says in a session: the agent itself an
 // agent_message, which is brought to the person's chat where the session has
-// one, its person a user_message. Who it is, is the caller's to know; anybody
-// else is Forbidden. Publish Keys after the commit.
+// one, its person a user_message until the session has ended. Who it is, is the
+// caller's to know; anybody else is Forbidden. Publish Keys after the commit.
 func Post(ctx context.Context, tx pgx.Tx, jobs Jobs, s Session, requester string, m Message) (int64, error) {
 	if n := len([]rune(m.Text)); n == 0 || n > MaxMessage {
 		return 0, fault.Invalidf("text: want 1 to %d characters", MaxMessage)
@@ -59,6 +59,9 @@ func Post(ctx context.Context, tx pgx.Tx, jobs Jobs, s Session, requester string
 		}
 		if !same {
 			return 0, fault.New(fault.Forbidden, "no_participant", "only those who take part in a session may write in it")
+		}
+		if s.EndedAt != nil {
+			return 0, fault.New(fault.Conflict, "session_ended", "session %q has ended; begin a new one", s.ID)
 		}
 		m.UserID = requester
 		return Append(ctx, tx, s.AgentID, s.ID, UserMessage, m)
