@@ -3,12 +3,10 @@ package slack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	slackgo "github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
@@ -31,18 +29,11 @@ func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.In
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	// Whoever sends nothing more is not waited for.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(storeTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestCall))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+	body, ok := bot.ReadCall(w, r, largestCall, storeTimeout)
+	if !ok {
 		return
-	case err != nil:
-		http.Error(w, "the body broke off", http.StatusBadRequest)
-		return
-	case !c.signed(r.Header, body):
+	}
+	if !c.signed(r.Header, body) {
 		http.Error(w, "not signed with this app's secret, or not now", http.StatusUnauthorized)
 		return
 	}

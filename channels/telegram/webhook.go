@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -38,16 +36,8 @@ func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.In
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTime)
 	defer cancel()
-	// Whoever sends nothing more is not waited for.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(storeTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
-		return
-	case err != nil:
-		http.Error(w, "the body broke off", http.StatusBadRequest)
+	body, ok := bot.ReadCall(w, r, maxUpdate, storeTime)
+	if !ok {
 		return
 	}
 	updates, err := withIDs([]json.RawMessage{body})

@@ -15,7 +15,7 @@ import (
 // newCirclesCommand manages the flat labels that grants may name.
 func (c *cli) newCirclesCommand() *cobra.Command {
 	cmd := group("circles", "See and change the circles of an agent's people",
-		c.newCirclesListCommand(),
+		agentList(c, "List circles and who is in them", (*client.Client).Circles, printCircles),
 		c.newPeopleChange("add AGENT CIRCLE USER", "Put a member of the agent into a circle", "%[3]s is in circle %[2]s of agent %[1]s.",
 			func(ctx context.Context, holm *client.Client, a []string) error {
 				return holm.JoinCircle(ctx, a[0], a[1], a[2])
@@ -30,23 +30,6 @@ func (c *cli) newCirclesCommand() *cobra.Command {
 			}))
 	cmd.Aliases = []string{"circle"}
 	return cmd
-}
-
-func (c *cli) newCirclesListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list AGENT", Short: "List circles and who is in them", Args: exactly("AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			circles, err := holm.Circles(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, circles, func(w io.Writer) { printCircles(w, args[0], circles) })
-		},
-	}
 }
 
 func printCircles(w io.Writer, agent string, circles []identity.Circle) {

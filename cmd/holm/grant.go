@@ -152,7 +152,7 @@ func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy)
 // empty when it is about some.
 func offersNone(agent string, server httpapi.Server, key string) string {
 	if server.Status == nil || len(server.Status.Tools) == 0 {
-		return fmt.Sprintf("the tools of server %s are not known yet: see later with holm show server %[1]s what the grant is about", server.Name)
+		return fmt.Sprintf("which tools server %s has is not known yet; once it is up, holm show server %[1]s tells", server.Name)
 	}
 	prefix := servers.ResourceKey(server.Name, "")
 	if slices.ContainsFunc(server.Status.Tools, func(tool string) bool { return covers(key, prefix+tool) }) {

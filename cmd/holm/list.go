@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"holm/internal/client"
 	"holm/internal/httpapi"
 	"holm/internal/identity"
 )
@@ -41,6 +43,24 @@ func (c *cli) newListCommand() *cobra.Command {
 		},
 	}
 	return group("list", "List servers or agents", servers, agents)
+}
+
+// agentList is a command that lists what an agent has.
+func agentList[T any](c *cli, short string, read func(*client.Client, context.Context, string) ([]T, error), show func(w io.Writer, agent string, list []T)) *cobra.Command {
+	return &cobra.Command{
+		Use: "list AGENT", Short: short, Args: exactly("AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			holm, _, err := c.connect()
+			if err != nil {
+				return err
+			}
+			list, err := read(holm, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return c.print(cmd, list, func(w io.Writer) { show(w, args[0], list) })
+		},
+	}
 }
 
 func printServers(w io.Writer, list []httpapi.Server) {

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"holm/internal/client"
+	"holm/internal/identity"
 )
 
 // newUsersCommand manages people; who is invited becomes one by talking to the
 // bot.
 func (c *cli) newUsersCommand() *cobra.Command {
 	cmd := group("users", "See and change the people of an agent",
-		c.newUsersListCommand(),
+		agentList(c, "List people with their roles and identities", (*client.Client).Members, printMembers),
 		c.newUsersShowCommand(),
 		c.newUsersMergeCommand(),
 		c.newUsersUndoCommand(),
@@ -48,29 +49,14 @@ func (c *cli) newForcedChange(use, short, done string, change func(context.Conte
 	return cmd
 }
 
-func (c *cli) newUsersListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list AGENT", Short: "List people with their roles and identities", Args: exactly("AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			members, err := holm.Members(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, members, func(w io.Writer) {
-				if len(members) == 0 {
-					fmt.Fprintf(w, "Nobody. Invite somebody: holm invite --agent %s\n", args[0])
-					return
-				}
-				table(w, "USER NAME ROLE IDENTITIES", func(row func(...any)) {
-					for _, m := range members {
-						row(m.UserID, m.Name, m.Role, fmt.Sprint(m.Identities))
-					}
-				})
-			})
-		},
+func printMembers(w io.Writer, agent string, members []identity.Member) {
+	if len(members) == 0 {
+		fmt.Fprintf(w, "Nobody. Invite somebody: holm invite --agent %s\n", agent)
+		return
 	}
+	table(w, "USER NAME ROLE IDENTITIES", func(row func(...any)) {
+		for _, m := range members {
+			row(m.UserID, m.Name, m.Role, fmt.Sprint(m.Identities))
+		}
+	})
 }

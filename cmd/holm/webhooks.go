@@ -15,7 +15,7 @@ import (
 // newWebhooksCommand manages the addresses that are told of an agent's events.
 func (c *cli) newWebhooksCommand() *cobra.Command {
 	cmd := group("webhooks", "Have programs elsewhere told of an agent's events",
-		c.newWebhooksListCommand(), c.newWebhooksAddCommand(),
+		agentList(c, "List webhooks and how they do", (*client.Client).Webhooks, printWebhooks), c.newWebhooksAddCommand(),
 		c.newPeopleChange("test AGENT WEBHOOK", "Send a test event now", "Webhook %[2]s took the test event.",
 			func(ctx context.Context, holm *client.Client, a []string) error {
 				return holm.TestWebhook(ctx, a[0], a[1])
@@ -26,23 +26,6 @@ func (c *cli) newWebhooksCommand() *cobra.Command {
 			}))
 	cmd.Aliases = []string{"webhook"}
 	return cmd
-}
-
-func (c *cli) newWebhooksListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list AGENT", Short: "List webhooks and how they do", Args: exactly("AGENT"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			holm, _, err := c.connect()
-			if err != nil {
-				return err
-			}
-			hooks, err := holm.Webhooks(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return c.print(cmd, hooks, func(w io.Writer) { printWebhooks(w, args[0], hooks) })
-		},
-	}
 }
 
 func printWebhooks(w io.Writer, agent string, hooks []webhook.Webhook) {
