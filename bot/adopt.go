@@ -28,7 +28,7 @@ func (b *Bot) adopt(ctx context.Context, btn approvals.Button, at MessageRef) er
 			    last_error = '',
 			    sent_at = now()
 			WHERE id = $1
-			  AND state <> 'sent'`, btn.DeliveryID, at.Chat, at.Message)
+			  AND (state <> 'sent' OR message = '') -- a list may show it so far`, btn.DeliveryID, at.Chat, at.Message)
 		if err != nil {
 			return fmt.Errorf("adopt card: %w", err)
 		}

@@ -74,12 +74,9 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 			// The card is out: a shutdown must not lose where.
 			return b.sent(context.WithoutCancel(ctx), ch, d, r, ref, hash)
 		case errors.Is(err, ErrUnreachable):
-			if failed := errors.Join(b.noCard(ctx, d, err), b.closeRoute(ctx, d.address(), err.Error())); failed != nil {
-				return failed
-			}
-			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.touchHomes(ctx, tx, d.address()) })
+			return b.unreached(context.WithoutCancel(ctx), d, err)
 		}
-		if failed := b.undelivered(context.WithoutCancel(ctx), d, d.State, err); failed != nil {
+		if failed := b.undelivered(context.WithoutCancel(ctx), b.Pool, d, d.State, err); failed != nil {
 			return failed
 		}
 		return again(job, fmt.Errorf("send card: %w", err))
@@ -188,12 +185,12 @@ func priorityOf(args river.JobArgs) int {
 // undelivered notes the state of a card that could not be brought to its
 // recipient, and why; unless it has moved since d was read: a tap may have shown
 // meanwhile that it has arrived.
-func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why error) error {
+func (b *Bot) undelivered(ctx context.Context, q db.Queryer, d delivery, state string, why error) error {
 	reason, tried := "", 0
 	if why != nil {
 		reason, tried = why.Error(), 1
 	}
-	_, err := b.Pool.Exec(ctx, `
+	_, err := q.Exec(ctx, `
 		UPDATE card_deliveries
 		SET state = $2,
 		    attempts = attempts + $3,
@@ -210,7 +207,7 @@ func (b *Bot) undelivered(ctx context.Context, d delivery, state string, why err
 // lost is undelivered for a card that is not tried again by itself. When it was
 // the last on its way, its question reaches nobody, which is known at once.
 func (b *Bot) lost(ctx context.Context, d delivery, state string, why error) error {
-	if err := b.undelivered(ctx, d, state, why); err != nil {
+	if err := b.undelivered(ctx, b.Pool, d, state, why); err != nil {
 		return err
 	}
 	return b.Approvals.MarkUndelivered(ctx, d.RequestID)
@@ -220,9 +217,32 @@ func (b *Bot) lost(ctx context.Context, d delivery, state string, why error) err
 // stays delivered by that.
 func (b *Bot) noCard(ctx context.Context, d delivery, why error) error {
 	if d.State == stateSent {
-		return b.undelivered(ctx, d, stateSent, why)
+		return b.undelivered(ctx, b.Pool, d, stateSent, why)
 	}
 	return b.lost(ctx, d, stateUnreachable, why)
+}
+
+// unreached is noCard where the person cannot be written to. The card and the route
+// are noted together: what the person does next opens the route, and by that brings
+// the card.
+func (b *Bot) unreached(ctx context.Context, d delivery, why error) error {
+	state := stateUnreachable
+	if d.State == stateSent {
+		state = stateSent
+	}
+	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
+		if err := b.undelivered(ctx, tx, d, state, why); err != nil {
+			return err
+		}
+		if err := b.closeRoute(ctx, tx, d.address(), why.Error()); err != nil {
+			return err
+		}
+		return b.touchHomes(ctx, tx, d.address())
+	})
+	if err != nil || state == stateSent {
+		return err
+	}
+	return b.Approvals.MarkUndelivered(ctx, d.RequestID)
 }
 
 // deliverAgain queues the cards of open requests that did not reach an

@@ -234,11 +234,11 @@ func (b *Bot) sentDigest(ctx context.Context, g approvals.Digest, ref MessageRef
 // so is the digest itself, when it was that.
 func (b *Bot) unreachedDigest(ctx context.Context, g approvals.Digest, why error) error {
 	a := identity.Address{Channel: g.Channel, Identity: g.Identity}
-	if err := b.closeRoute(ctx, a, why.Error()); err != nil {
-		return err
-	}
 	return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		if ended, err := endDigest(ctx, tx, g); err != nil || !ended {
+			return err
+		}
+		if err := b.closeRoute(ctx, tx, a, why.Error()); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `

@@ -599,8 +599,34 @@ func TestATapIsAheadOfADigestThatFails(t *testing.T) {
 			t.Errorf("a card is %s (%s)", state, why)
 		}
 	}
+	if routes := must(w.bot.ClosedRoutes(w.ctx)); len(routes) != 0 {
+		t.Errorf("who tapped cannot be written to: %+v", routes)
+	}
 	w.tapAt(m.ref, token(m.card, bot.LabelRejectThese))
 	w.digest(0, "None of these 2")
+}
+
+// TestATapOnACardBesideItsListAdoptsIt: a crash between the platform's answer and
+// the commit left the card that was asked for by its number; the list shows its
+// request as well.
+func TestATapOnACardBesideItsListAdoptsIt(t *testing.T) {
+	w := listWorld(t)
+	bob := w.owner("bob")
+	listed := w.issues("one", "two")
+	w.digest(0, "2 requests wait")
+	w.noted(listed[0])
+	left := must(w.chat.Send(w.ctx, bot.Recipient{Identity: "ann"}, bot.Card{Head: "left behind", Facts: []bot.Fact{{Label: "x", Value: "y"}}}))
+	w.tapAt(left, w.button(listed[0], approvals.ShowDetails))
+	w.decide(listed[0], bob, true)
+	w.see("the end on the card that was there", func() bool {
+		for _, m := range w.chat.messages {
+			if m.ref == left {
+				return strings.Contains(dump(m.card), "Approved")
+			}
+		}
+		return false
+	})
+	w.digest(0, "1 of 2 requests wait")
 }
 
 // button is the token of a button on the card of r at ann.

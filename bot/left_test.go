@@ -66,3 +66,33 @@ func TestAnAccountThatWasTakenAwayGetsNothingMore(t *testing.T) {
 		}
 	}
 }
+
+// TestACardAndItsRouteAreGivenUpTogether: where only one of the two were noted, what
+// the person does next would bring nothing.
+func TestACardAndItsRouteAreGivenUpTogether(t *testing.T) {
+	w := idleWorld(t)
+	w.owner("ann")
+	w.exec(`
+		CREATE FUNCTION closed_routes_down() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+		    RAISE EXCEPTION 'down';
+		END $$`)
+	w.exec(`CREATE TRIGGER down BEFORE INSERT ON closed_routes FOR EACH ROW EXECUTE FUNCTION closed_routes_down()`)
+	w.platform(func(string, bot.Card) error { return bot.ErrUnreachable })
+	w.start()
+	r := w.ask(`{}`)
+	w.poll("the note failed", func() bool {
+		var n int
+		must("", w.pool.QueryRow(w.ctx, `SELECT count(*) FROM river.river_job WHERE kind = 'approval_deliver' AND cardinality(errors) > 0`).Scan(&n))
+		return n > 0
+	})
+	w.exec(`DROP TRIGGER down ON closed_routes`)
+	w.exec(`UPDATE river.river_job SET state = 'available', scheduled_at = now() WHERE kind = 'approval_deliver' AND state = 'retryable'`)
+	w.poll("both noted", func() bool {
+		state, _, _ := w.delivery("ann", r)
+		return state == "unreachable" && len(must(w.bot.ClosedRoutes(w.ctx))) == 1
+	})
+	w.platform(nil)
+	w.says("ann", "whoami")
+	w.card("ann", r)
+}

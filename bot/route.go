@@ -41,8 +41,8 @@ func (b *Bot) ClosedRoutes(ctx context.Context) ([]ClosedRoute, error) {
 
 // closeRoute notes that a person cannot be written to. It is tried all the same
 // the next time: nobody but the person can tell when it works again.
-func (b *Bot) closeRoute(ctx context.Context, a identity.Address, reason string) error {
-	_, err := b.Pool.Exec(ctx, `
+func (b *Bot) closeRoute(ctx context.Context, q db.Queryer, a identity.Address, reason string) error {
+	_, err := q.Exec(ctx, `
 		INSERT INTO closed_routes (channel, identity, reason)
 		VALUES ($1, $2, $3)
 		ON CONFLICT (channel, identity) DO UPDATE
@@ -81,7 +81,7 @@ func (b *Bot) noteRoute(ctx context.Context, namespace string, ev Event) error {
 		if err != nil || !known { // of strangers nothing is kept
 			return err
 		}
-		return b.closeRoute(ctx, a, "the person has blocked the bot")
+		return b.closeRoute(ctx, b.Pool, a, "the person has blocked the bot")
 	case ev.Kind == Joined || ev.Direct:
 		return b.openRoute(ctx, a)
 	}

@@ -101,7 +101,7 @@ func (b *Bot) testOne(ctx context.Context, who Reached) error {
 	case err == nil:
 		return b.openRoute(ctx, address)
 	case errors.Is(err, ErrUnreachable):
-		return errors.Join(err, b.closeRoute(ctx, address, err.Error()))
+		return errors.Join(err, b.closeRoute(ctx, b.Pool, address, err.Error()))
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %s", testPatience)
 	}

@@ -50,7 +50,7 @@ func (w *updateWorker) Work(ctx context.Context, job *river.Job[approvals.Update
 		}
 		if ch == nil {
 			// The card stays behind: it is repaired once the channel is back.
-			return b.undelivered(ctx, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))
+			return b.undelivered(ctx, b.Pool, d, stateSent, fmt.Errorf("channel %s is not connected", d.Channel))
 		}
 		card, hash := b.render(ch, d, r)
 		if hash == d.ShownHash {
