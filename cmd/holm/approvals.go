@@ -170,6 +170,9 @@ func printRequest(w io.Writer, r approvals.Wire) {
 	line := func(label, text string) { fmt.Fprintf(w, "  %-10s %s\n", label, oneLine(text)) }
 	line("tool", r.ResourceKey)
 	line("requester", r.RequesterName)
+	if r.ByKey != "" {
+		line("asked by", "a program with key "+r.ByKey+", on behalf of the requester")
+	}
 	line("session", r.SessionID)
 	line("asked", when(r.CreatedAt))
 	if r.Status == approvals.Pending {
