@@ -47,11 +47,17 @@ type Channel interface {
 // Inbox keeps what a platform sent. An adapter confirms an update or envelope
 // to its platform only after Store has returned nil.
 type Inbox interface {
-	// Store commits payload under the platform's own id of the update. Storing
-	// an id a second time is success and does nothing.
-	Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error
+	// Store commits what came, all of it or none. Storing an id a second time is
+	// success and does nothing.
+	Store(ctx context.Context, namespace string, events ...Incoming) error
 	// LastID is the highest numeric event id stored for namespace, 0 when none.
 	LastID(ctx context.Context, namespace string) (int64, error)
+}
+
+// Incoming is one update or envelope as it came, under the platform's own id of it.
+type Incoming struct {
+	ID      string
+	Payload json.RawMessage
 }
 
 // Linker is a capability: the channel can name the address that opens the

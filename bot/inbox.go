@@ -33,28 +33,38 @@ func (inboxArgs) Kind() string { return "inbox_handle" }
 // person who tapped waits no longer before tapping again.
 const inboxAttempts = 7
 
-// Store implements Inbox: the payload and the job that handles it commit
-// together.
-func (b *Bot) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
-	// PostgreSQL refuses text that is no UTF-8; refused for ever, such an event
-	// would block all that come after it.
-	payload = bytes.ToValidUTF8(payload, []byte("\uFFFD"))
+// Store implements Inbox: the payloads and the jobs that handle them commit
+// together. However many come at once, they cost a few round trips.
+func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) error {
+	ids, payloads := make([]string, len(events)), make([]string, len(events))
+	for i, e := range events {
+		// PostgreSQL refuses text that is no UTF-8; refused for ever, such an event
+		// would block all that come after it.
+		ids[i], payloads[i] = e.ID, string(bytes.ToValidUTF8(e.Payload, []byte("\uFFFD")))
+	}
 	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
+		rows, err := tx.Query(ctx, `
 			INSERT INTO inbox (channel, event_id, payload)
-			VALUES ($1, $2, $3)
-			ON CONFLICT (channel, event_id) DO NOTHING`, namespace, eventID, payload)
-		if err != nil || tag.RowsAffected() == 0 {
+			SELECT $1, e.id, e.payload::json
+			FROM unnest($2::text[], $3::text[]) e (id, payload)
+			ON CONFLICT (channel, event_id) DO NOTHING
+			RETURNING event_id`, namespace, ids, payloads)
+		if err != nil {
 			return err
 		}
-		_, err = b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{
-			Args:       inboxArgs{Channel: namespace, EventID: eventID},
-			InsertOpts: &river.InsertOpts{Queue: InboxQueue, MaxAttempts: inboxAttempts},
-		}})
+		jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (river.InsertManyParams, error) {
+			args := inboxArgs{Channel: namespace}
+			err := row.Scan(&args.EventID)
+			return river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: InboxQueue, MaxAttempts: inboxAttempts}}, err
+		})
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		_, err = b.Jobs.InsertManyTx(ctx, tx, jobs)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("store event of %s: %w", namespace, err)
+		return fmt.Errorf("store events of %s: %w", namespace, err)
 	}
 	crashpoint.Reach(crashpoint.StoredUpdate)
 	return nil

@@ -26,7 +26,7 @@ func TestAnEventStoredTwiceIsHandledOnce(t *testing.T) {
 func TestStoreAndJobCommitTogether(t *testing.T) {
 	w := idleWorld(t)
 	w.exec(`ALTER TABLE river.river_job RENAME TO away`)
-	err := w.bot.Store(w.ctx, "chat", "1", []byte(`{}`))
+	err := w.bot.Store(w.ctx, "chat", bot.Incoming{ID: "1", Payload: []byte(`{}`)})
 	w.exec(`ALTER TABLE river.away RENAME TO river_job`)
 	if err == nil {
 		t.Fatal("an event without its job was confirmed")
@@ -42,6 +42,33 @@ func TestStoreAndJobCommitTogether(t *testing.T) {
 	w.poll("the event handled", func() bool { return w.handled() == 1 })
 }
 
+// TestABatchIsStoredWholeOrNotAtAll: a batch that comes again, with others, brings
+// what is new.
+func TestABatchIsStoredWholeOrNotAtAll(t *testing.T) {
+	w := idleWorld(t)
+	event := func(id, payload string) bot.Incoming { return bot.Incoming{ID: id, Payload: []byte(payload)} }
+	count := func() (events, jobs int) {
+		must("", w.pool.QueryRow(w.ctx, `SELECT (SELECT count(*) FROM inbox), (SELECT count(*) FROM river.river_job)`).Scan(&events, &jobs))
+		return events, jobs
+	}
+	if err := w.bot.Store(w.ctx, "chat", event("1", `{}`), event("2", `{broken`)); err == nil {
+		t.Error("a batch with what is no JSON was confirmed")
+	}
+	if events, jobs := count(); events != 0 || jobs != 0 {
+		t.Errorf("%d events and %d jobs of a batch that failed", events, jobs)
+	}
+	for range 2 {
+		if err := w.bot.Store(w.ctx, "chat", event("1", `{}`), event("2", `{}`), event("2", `{}`), event("3", `{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events, jobs := count(); events != 3 || jobs != 3 {
+		t.Errorf("%d events and %d jobs of three", events, jobs)
+	}
+	w.start()
+	w.poll("the events handled", func() bool { return w.handled() == 3 })
+}
+
 func TestLastIDIsTheHighestNumber(t *testing.T) {
 	w := idleWorld(t)
 	if id := must(w.bot.LastID(w.ctx, "chat")); id != 0 {
@@ -50,7 +77,7 @@ func TestLastIDIsTheHighestNumber(t *testing.T) {
 	for _, id := range []string{"9", "100", "20", "abc", "-5", "99999999999999999999999"} {
 		w.storeAs(id, bot.Event{})
 	}
-	if err := w.bot.Store(w.ctx, "other", "500", []byte(`{}`)); err != nil {
+	if err := w.bot.Store(w.ctx, "other", bot.Incoming{ID: "500", Payload: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if id := must(w.bot.LastID(w.ctx, "chat")); id != 100 {
@@ -62,10 +89,10 @@ func TestPoisonousEventsAreGivenUpAndBlockNothing(t *testing.T) {
 	w := newWorld(t)
 	w.owner("ann")
 	w.storeAs("1", bot.Event{Kind: bot.Text, Identity: "ann", Direct: true, Text: "undecodable"})
-	if err := w.bot.Store(w.ctx, "chat", "2", []byte("{\"Kind\":\"text\",\"Identity\":\"ann\",\"Direct\":true,\"Text\":\"whoami \xff\"}")); err != nil {
+	if err := w.bot.Store(w.ctx, "chat", bot.Incoming{ID: "2", Payload: []byte("{\"Kind\":\"text\",\"Identity\":\"ann\",\"Direct\":true,\"Text\":\"whoami \xff\"}")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.bot.Store(w.ctx, "nobody", "3", []byte(`{}`)); err != nil {
+	if err := w.bot.Store(w.ctx, "nobody", bot.Incoming{ID: "3", Payload: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	w.see("the reply to the good event", func() bool { return len(w.chat.messages) == 1 })

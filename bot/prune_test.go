@@ -67,7 +67,7 @@ func TestPruneForgetsWhatWasHandledLongAgo(t *testing.T) {
 		t.Errorf("the last id is %d", id)
 	}
 	// What is left is still known when it comes again.
-	if err := w.bot.Store(w.ctx, "old", "2499", []byte(`{}`)); err != nil || w.count("inbox") != 4 {
+	if err := w.bot.Store(w.ctx, "old", bot.Incoming{ID: "2499", Payload: []byte(`{}`)}); err != nil || w.count("inbox") != 4 {
 		t.Errorf("%d rows, %v", w.count("inbox"), err)
 	}
 }

@@ -183,7 +183,7 @@ func TestALongResultComesInOrderOrAsAFile(t *testing.T) {
 	for _, ch := range []*recorder{w.chat, files.recorder} {
 		w.member(ch.namespace, "gus", policy.Guest, "main")
 		ev := bot.Event{Kind: bot.Text, Identity: "gus", Direct: true, Text: "run text n=400"}
-		if err := w.bot.Store(w.ctx, ch.namespace, "1", must(json.Marshal(ev))); err != nil {
+		if err := w.bot.Store(w.ctx, ch.namespace, bot.Incoming{ID: "1", Payload: must(json.Marshal(ev))}); err != nil {
 			t.Fatal(err)
 		}
 	}

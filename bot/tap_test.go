@@ -275,7 +275,7 @@ func TestDetailsBringAllArgumentsRedacted(t *testing.T) {
 		r := w.ask(args)
 		press := w.token("ann", r, bot.LabelDetails)
 		text := w.answerTo("ann", func() {
-			err := w.bot.Store(w.ctx, "files", uuid.NewString(), []byte(`{"Kind":"tap","Identity":"ann","Token":"`+press+`"}`))
+			err := w.bot.Store(w.ctx, "files", bot.Incoming{ID: uuid.NewString(), Payload: []byte(`{"Kind":"tap","Identity":"ann","Token":"` + press + `"}`)})
 			if err != nil {
 				t.Error(err)
 			}

@@ -258,7 +258,7 @@ func (w *world) store(ev bot.Event) { w.storeAs(uuid.NewString(), ev) }
 
 func (w *world) storeAs(id string, ev bot.Event) {
 	w.t.Helper()
-	if err := w.bot.Store(w.ctx, w.namespace, id, must(json.Marshal(ev))); err != nil {
+	if err := w.bot.Store(w.ctx, w.namespace, bot.Incoming{ID: id, Payload: must(json.Marshal(ev))}); err != nil {
 		w.t.Error(err)
 	}
 }

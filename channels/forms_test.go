@@ -20,7 +20,16 @@ import (
 // taps gives the events of one Slack app as they come.
 type taps chan json.RawMessage
 
-func (in taps) Store(_ context.Context, _, _ string, payload json.RawMessage) error {
+func (in taps) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
+	for _, e := range events {
+		if err := in.keep(ctx, namespace, e.ID, e.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in taps) keep(_ context.Context, _, _ string, payload json.RawMessage) error {
 	in <- payload
 	return nil
 }

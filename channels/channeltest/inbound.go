@@ -30,7 +30,16 @@ func newInbox() *inbox {
 	return &inbox{stored: map[string]json.RawMessage{}, changed: make(chan struct{})}
 }
 
-func (in *inbox) Store(ctx context.Context, _, eventID string, payload json.RawMessage) error {
+func (in *inbox) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
+	for _, e := range events {
+		if err := in.keep(ctx, namespace, e.ID, e.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *inbox) keep(ctx context.Context, _, eventID string, payload json.RawMessage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -29,7 +29,16 @@ type inbox struct {
 	fail int // how many calls are refused
 }
 
-func (i *inbox) Store(_ context.Context, namespace, id string, payload json.RawMessage) error {
+func (i *inbox) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
+	for _, e := range events {
+		if err := i.keep(ctx, namespace, e.ID, e.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *inbox) keep(_ context.Context, namespace, id string, payload json.RawMessage) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.fail > 0 {

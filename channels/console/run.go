@@ -120,7 +120,7 @@ func (c *Channel) takePending() []string {
 func (c *Channel) store(ctx context.Context, in bot.Inbox, e event) bool {
 	payload, err := json.Marshal(e)
 	if err == nil {
-		err = in.Store(ctx, namespace, uuid.Must(uuid.NewV7()).String(), payload)
+		err = in.Store(ctx, namespace, bot.Incoming{ID: uuid.Must(uuid.NewV7()).String(), Payload: payload})
 	}
 	if err != nil {
 		_ = c.Answer(ctx, bot.Event{}, "This could not be recorded. Please try again.")

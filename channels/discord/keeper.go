@@ -52,7 +52,7 @@ func (k *keeper) keep(kind string, payload json.RawMessage) error {
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, storeTimeout)
 	defer cancel()
-	if err := k.inbox.Store(ctx, namespace, id, stored); err != nil {
+	if err := k.inbox.Store(ctx, namespace, bot.Incoming{ID: id, Payload: stored}); err != nil {
 		if k.ctx.Err() == nil {
 			k.channel.log.Error("discord event not stored, so the session goes back to it", "event_id", id, "error", err)
 		}

@@ -31,7 +31,16 @@ func newInbox() *inbox {
 	return &inbox{stored: make(map[string]json.RawMessage), grew: make(chan struct{}, 1000)}
 }
 
-func (in *inbox) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
+func (in *inbox) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
+	for _, e := range events {
+		if err := in.keep(ctx, namespace, e.ID, e.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *inbox) keep(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
 	in.mu.Lock()
 	before := in.before
 	in.mu.Unlock()

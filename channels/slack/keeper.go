@@ -67,7 +67,7 @@ func (c *Channel) notStored(e envelope, err error) {
 func (k *keeper) store(e envelope) error {
 	ctx, cancel := context.WithTimeout(k.ctx, storeTimeout)
 	defer cancel()
-	return k.inbox.Store(ctx, namespace, e.id, e.payload)
+	return k.inbox.Store(ctx, namespace, bot.Incoming{ID: e.id, Payload: e.payload})
 }
 
 // wait returns when nothing is being stored any more.

@@ -47,7 +47,16 @@ func beBot(tokens, api string) error {
 
 type printer struct{ channel *slack.Channel }
 
-func (p printer) Store(ctx context.Context, _, eventID string, payload json.RawMessage) error {
+func (p printer) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
+	for _, e := range events {
+		if err := p.keep(ctx, namespace, e.ID, e.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p printer) keep(ctx context.Context, _, eventID string, payload json.RawMessage) error {
 	ev, _, err := p.channel.Decode(payload)
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (c *Channel) storeCall(ctx context.Context, w http.ResponseWriter, kind str
 		http.Error(w, "not JSON", http.StatusBadRequest)
 		return
 	}
-	err := in.Store(ctx, namespace, e.id, e.payload)
+	err := in.Store(ctx, namespace, bot.Incoming{ID: e.id, Payload: e.payload})
 	if err == nil {
 		c.link.recovered()
 		w.WriteHeader(http.StatusOK)

@@ -139,24 +139,29 @@ func newInbox() *inbox {
 	}
 }
 
-func (in *inbox) Store(ctx context.Context, namespace, eventID string, payload json.RawMessage) error {
+func (in *inbox) Store(ctx context.Context, namespace string, events ...bot.Incoming) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if namespace != "telegram" || !json.Valid(payload) {
-		return errors.New("not an update of telegram")
-	}
-	if in.fail != nil {
-		if err := in.fail(eventID); err != nil {
+	for _, e := range events { // all or none
+		if namespace != "telegram" || !json.Valid(e.Payload) {
+			return errors.New("not an update of telegram")
+		}
+		if in.fail == nil {
+			continue
+		}
+		if err := in.fail(e.ID); err != nil {
 			return err
 		}
 	}
-	if _, known := in.rows[eventID]; known {
-		in.repeats[eventID]++
-	} else {
-		in.rows[eventID], in.stored[eventID] = payload, time.Now()
+	for _, e := range events {
+		if _, known := in.rows[e.ID]; known {
+			in.repeats[e.ID]++
+		} else {
+			in.rows[e.ID], in.stored[e.ID] = e.Payload, time.Now()
+		}
 	}
 	close(in.changed)
 	in.changed = make(chan struct{})

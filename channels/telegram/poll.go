@@ -131,7 +131,7 @@ func (r *receiver) pollLocked(ctx context.Context) error {
 }
 
 // pollOnce asks for updates, which confirms the ones before, and stores what
-// comes. A batch not stored to its last update is asked for again.
+// comes. A batch that could not be stored is asked for again.
 func (r *receiver) pollOnce(ctx context.Context) error {
 	if !r.known {
 		last, err := r.inbox.LastID(ctx, namespace)
@@ -155,11 +155,8 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 	}
 	r.conflicts.Reset()
 	r.polled = true
-	for _, u := range batch {
-		if err := r.inbox.Store(ctx, namespace, strconv.FormatInt(u.id, 10), u.raw); err != nil {
-			return &storeError{err}
-		}
-		r.setReceived(time.Now())
+	if err := r.store(ctx, batch); err != nil {
+		return &storeError{err}
 	}
 	r.setHealthy()
 	r.trouble.Reset()
@@ -170,6 +167,21 @@ func (r *receiver) pollOnce(ctx context.Context) error {
 	if n := len(batch); n > 0 {
 		r.offset = batch[n-1].id + 1
 	}
+	return nil
+}
+
+func (r *receiver) store(ctx context.Context, batch []rawUpdate) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	events := make([]bot.Incoming, len(batch))
+	for i, u := range batch {
+		events[i] = bot.Incoming{ID: strconv.FormatInt(u.id, 10), Payload: u.raw}
+	}
+	if err := r.inbox.Store(ctx, namespace, events...); err != nil {
+		return err
+	}
+	r.setReceived(time.Now())
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.In
 		http.Error(w, "not an update", http.StatusBadRequest)
 		return
 	}
-	if err := in.Store(ctx, namespace, strconv.FormatInt(updates[0].id, 10), body); err != nil {
+	if err := in.Store(ctx, namespace, bot.Incoming{ID: strconv.FormatInt(updates[0].id, 10), Payload: body}); err != nil {
 		c.log.Warn("a telegram update could not be stored", "error", c.redact(err))
 		http.Error(w, "it could not be stored", http.StatusServiceUnavailable)
 		return
