@@ -126,7 +126,7 @@ func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 		return b.endCall(ctx, job, c, ToolAnswer{Refusal: "This account is no longer that of who asked. Nothing was sent."})
 	}
 	answer, err := b.Runner.Call(ctx, ToolCall{
-		Session: s, Tool: c.Tool, Args: c.Args,
+		Session: s, Tool: c.Tool, Args: c.Args, Waited: c.waited(),
 		Sending: func(ctx context.Context, requestID string) error { return b.sending(ctx, job, requestID) },
 	})
 	switch {
@@ -269,6 +269,14 @@ func (b *Bot) endCall(ctx context.Context, job *river.Job[callArgs], c chatCall,
 		b.Hub.Publish(append(session.Keys(c.AgentID, c.SessionID), audit.QueuedKey)...)
 	}
 	return err
+}
+
+// waited is the request that the call has waited for, empty for none.
+func (c chatCall) waited() string {
+	if c.RequestID == nil {
+		return ""
+	}
+	return *c.RequestID
 }
 
 func (c chatCall) address() identity.Address {

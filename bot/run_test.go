@@ -125,6 +125,11 @@ func TestAGatedRunWaitsAndItsResultComesByItself(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 	w.poll("the end stored", func() bool { return w.now(r).FinishedAt != nil })
+	w.shop.mu.Lock()
+	defer w.shop.mu.Unlock()
+	if w.shop.waited != r.ID {
+		t.Errorf("the call had waited for %q", w.shop.waited)
+	}
 }
 
 func TestARunThatNobodyCanAnswerSaysSo(t *testing.T) {

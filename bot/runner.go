@@ -36,6 +36,9 @@ type ToolCall struct {
 	Session session.Session
 	Tool    string
 	Args    json.RawMessage
+	// Waited is the request that this call has waited for, empty for none: where that
+	// was executed meanwhile, its result is this call's as well.
+	Waited string
 	// Sending is called in the moment before the call is executed, with the
 	// request that was approved for it, if any. Its error keeps the call from
 	// being sent, and comes back.

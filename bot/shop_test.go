@@ -22,6 +22,8 @@ type shop struct {
 
 	mu  sync.Mutex
 	ran []string
+	// waited is what the last call had waited for.
+	waited string
 	// during is called while a tool runs, without the lock.
 	during func(tool string)
 }
@@ -41,6 +43,9 @@ func (s *shop) Tools(_ context.Context, agentID, _ string) ([]bot.Tool, error) {
 }
 
 func (s *shop) Call(ctx context.Context, c bot.ToolCall) (bot.ToolAnswer, error) {
+	s.mu.Lock()
+	s.waited = c.Waited
+	s.mu.Unlock()
 	if !strings.HasSuffix(c.Tool, "refund") {
 		if err := c.Sending(ctx, ""); err != nil {
 			return bot.ToolAnswer{}, err

@@ -21,6 +21,11 @@ import (
 func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadline time.Time) (_ json.RawMessage, again bool, _ error) {
 	ask := j.question(c, g.requesterName(ctx, c.caller))
 	ask.Realtime = g.askable(c, j)
+	if r, ok, err := g.begunMeanwhile(ctx, c); err != nil {
+		return nil, false, err
+	} else if ok {
+		return g.attached(ctx, c, j, r, deadline, true)
+	}
 	if _, ok, err := g.Approvals.UseWindow(ctx, ask); err != nil {
 		return nil, false, err
 	} else if ok {
@@ -31,14 +36,26 @@ func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadli
 	if err != nil {
 		return nil, false, err
 	}
-	return g.attached(ctx, c, j, r, deadline)
+	return g.attached(ctx, c, j, r, deadline, false)
+}
+
+// begunMeanwhile gives the request that c has waited for before, where another call
+// has executed it or does: c shares that, as those do who were held.
+func (g *Gateway) begunMeanwhile(ctx context.Context, c *toolCall) (r approvals.Request, ok bool, err error) {
+	if c.waited == "" {
+		return r, false, nil
+	}
+	r, err = g.Approvals.Current(ctx, c.waited)
+	c.waited = "" // judged anew, it is a call like any other
+	return r, err == nil && r.ClaimedAt != nil, err
 }
 
 // attached follows the request that stands for the call to its end. All who
 // attach to one request share its one execution and its result, as long as they are
 // one person: two who were parted meanwhile are asked about each by themselves.
-func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r approvals.Request, deadline time.Time) (_ json.RawMessage, again bool, err error) {
-	for waited := false; ; {
+// waited tells that the call has waited for it before.
+func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r approvals.Request, deadline time.Time, waited bool) (_ json.RawMessage, again bool, err error) {
+	for {
 		if r.Status == approvals.Pending || r.Executing() {
 			waited = true
 			if r, err = g.askInPlace(ctx, c, r); err != nil {

@@ -41,6 +41,8 @@ type toolCall struct {
 	elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 	// gone is closed when the caller is not there any more.
 	gone <-chan struct{}
+	// waited is the request that the call has waited for before; empty for none.
+	waited string
 	// sending is asked in the moment before the call is executed, with the
 	// request that was approved for it, if any; its error stops the call. Optional.
 	sending func(ctx context.Context, requestID string) error

@@ -25,6 +25,9 @@ type PersonCall struct {
 	// Tool is named as in lists.
 	Tool string
 	Args json.RawMessage
+	// Waited is the request that this call has waited for, empty for none: where that
+	// was executed meanwhile, its result is this call's as well.
+	Waited string
 	// Sending is called in the moment before the call is executed, with the
 	// request that was approved for it, if any. Its error keeps the call from
 	// being sent, and comes back.
@@ -61,7 +64,7 @@ func (g *Gateway) CallAsPerson(ctx context.Context, p PersonCall) (PersonAnswer,
 	}
 	sent := false
 	_, result, err := g.call(ctx, &toolCall{
-		id: uuid.Must(uuid.NewV7()).String(), caller: caller, session: p.Session, reprove: member, name: p.Tool, args: p.Args,
+		id: uuid.Must(uuid.NewV7()).String(), caller: caller, session: p.Session, reprove: member, name: p.Tool, args: p.Args, waited: p.Waited,
 		sending: func(ctx context.Context, requestID string) error {
 			err := p.Sending(ctx, requestID)
 			sent = sent || err == nil

@@ -127,6 +127,44 @@ func TestAPersonsCallWaitsForApprovalAndRunsOnce(t *testing.T) {
 	}
 }
 
+// TestCallsThatWaitedShareOneExecution: an approval for some time is used once by
+// those who waited for it, and is there for further calls.
+func TestCallsThatWaitedShareOneExecution(t *testing.T) {
+	r := newRig(t)
+	gus := r.person("gus", policy.Guest)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	elsewhere := gus
+	elsewhere.ID = "chat:gus elsewhere"
+	again := func(s session.Session, waited string) gateway.PersonAnswer {
+		t.Helper()
+		answer, err := r.gateway.CallAsPerson(t.Context(), gateway.PersonCall{
+			Session: s, Tool: "mcp__fix__record", Args: json.RawMessage(`{"n":1}`), Waited: waited,
+			Sending: func(context.Context, string) error { return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	own, shared := again(gus, "").Waits, again(elsewhere, "").Waits
+	if own == shared {
+		t.Fatal("two sessions have one request")
+	}
+	r.decide(r.asked(approvals.Pending), true, policy.Once, "")
+	first := again(gus, own)
+	for _, other := range []gateway.PersonAnswer{again(elsewhere, shared), again(gus, own)} {
+		if first.Result == nil || string(other.Result) != string(first.Result) {
+			t.Errorf("results %+v and %+v", first, other)
+		}
+	}
+	if ran := r.ran(); len(ran) != 1 {
+		t.Errorf("ran %d times", len(ran))
+	}
+	if a := again(gus, ""); a.Result == nil || len(r.ran()) != 2 {
+		t.Errorf("a further call: %+v", a)
+	}
+}
+
 func TestAPersonSeesTheToolsWithWhatTheyNeed(t *testing.T) {
 	r := newRig(t)
 	gus := r.person("gus", policy.Guest)
