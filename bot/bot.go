@@ -103,6 +103,7 @@ func (b *Bot) AddWorkers(workers *river.Workers) {
 	river.AddWorker(workers, &digestWorker{bot: b})
 	river.AddWorker(workers, &requesterWorker{bot: b})
 	river.AddWorker(workers, &noticeWorker{bot: b})
+	river.AddWorker(workers, &typingWorker{bot: b})
 	river.AddWorker(workers, &linkNewsWorker{bot: b})
 	river.AddWorker(workers, &linkQuestionWorker{bot: b})
 	river.AddWorker(workers, &homeWorker{bot: b})

@@ -93,10 +93,14 @@ func (b *Bot) toAgent(ctx context.Context, l line) (string, error) {
 			return done, err
 		}
 		attached, err := session.Attached(ctx, tx, agentID)
-		if err == nil && !attached {
+		switch {
+		case err != nil:
+			return done, err
+		case !attached:
 			done.reply = b.nobody(l, agentID)
+			return done, nil
 		}
-		return done, err
+		return done, b.queueTyping(ctx, tx, l, agentID, "")
 	})
 }
 

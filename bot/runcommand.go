@@ -127,6 +127,9 @@ func (b *Bot) run(ctx context.Context, l line) (string, error) {
 		if err != nil {
 			return done, err
 		}
+		if err := b.queueTyping(ctx, tx, l, agentID, l.event.EventID); err != nil {
+			return done, err
+		}
 		return done, b.queueCall(ctx, tx, callArgs(l.event))
 	})
 }

@@ -43,6 +43,8 @@ type pacer struct {
 	all   *rate.Limiter
 	until time.Time // the breather of all chats
 	chats map[int64]*chatPace
+	// noSigns is until when Telegram wants no signs that the bot is typing.
+	noSigns time.Time
 }
 
 type chatPace struct {
@@ -96,6 +98,27 @@ func (p *pacer) take(chat int64, urgent bool, now, latest time.Time) (time.Durat
 		return 0, &bot.RetryError{After: delay, Err: errors.New("telegram: too many messages at once")}
 	}
 	return delay, nil
+}
+
+// idle tells whether a chat has been quiet, and all of them have room: then what
+// is no message may go, and is not counted as one.
+func (p *pacer) idle(chat int64, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.chat(chat, now)
+	return !c.until.After(now) && !p.until.After(now) && !p.noSigns.After(now) &&
+		lacking(c.limiter, burst, now) == 0 && lacking(p.all, 1+spareOverall, now) == 0
+}
+
+// obeySigns remembers a rate limit of signs, which holds up no message.
+func (p *pacer) obeySigns(err error) {
+	var busy *bot.RetryError
+	if !errors.As(err, &busy) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noSigns = time.Now().Add(busy.After)
 }
 
 // lacking is how long a limiter takes to have n messages to give.

@@ -104,3 +104,27 @@ func (p *pacer) waits(t *testing.T, chat int64, urgent bool, now time.Time, want
 		t.Errorf("chat %d: %v, want %v, %v", chat, delay, want, err)
 	}
 }
+
+// TestSignsGoToQuietChatsAlone: a message that has just gone leaves no room, and
+// signs themselves take none.
+func TestSignsGoToQuietChatsAlone(t *testing.T) {
+	p, now := newPacer(), time.Now()
+	for range 100 {
+		if !p.idle(1, now) {
+			t.Fatal("a sign took room")
+		}
+	}
+	if _, err := p.take(1, false, now, now); err != nil {
+		t.Fatal(err)
+	}
+	if p.idle(1, now) || !p.idle(2, now) || !p.idle(1, now.Add(2*time.Second)) {
+		t.Error("a chat that was just written to has a sign, or one that is quiet has none")
+	}
+	p.obeySigns(&bot.RetryError{After: time.Hour})
+	if p.idle(2, now) {
+		t.Error("a limit of signs is not obeyed")
+	}
+	if delay, err := p.take(2, false, now, now); delay != 0 || err != nil {
+		t.Errorf("a limit of signs holds up a message: %v, %v", delay, err)
+	}
+}

@@ -81,6 +81,7 @@ var (
 	_ bot.Linker     = (*Channel)(nil)
 	_ bot.FileSender = (*Channel)(nil)
 	_ bot.Quoter     = (*Channel)(nil)
+	_ bot.Typer      = (*Channel)(nil)
 	_ bot.Asker      = (*Channel)(nil)
 	_ bot.Webhook    = (*Channel)(nil)
 )
