@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -187,10 +188,23 @@ func readMessage(w http.ResponseWriter, r *http.Request) ([]byte, message, *wire
 	var m message
 	fields := object(body)
 	m.ID = fields["id"]
+	if !exact(m.ID) {
+		return nil, m, &wireError{Code: codeInvalidRequest, Message: "id: want a string, or a whole number below 2^53: another one would come back as a different number"}
+	}
 	_ = json.Unmarshal(fields["method"], &m.Method) // the protocol handler refuses an odd one
 	m.Params = object(fields["params"])
 	m.Meta = object(m.Params["_meta"])
 	return body, m, nil
+}
+
+// exact tells whether the protocol handler, which reads a number as a float64 and
+// keeps it as an integer, gives this id back as the same one.
+func exact(id json.RawMessage) bool {
+	var n float64
+	if json.Unmarshal(id, &n) != nil {
+		return len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') // no number, or one beyond all
+	}
+	return n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
 // object reads a JSON object by exact names, unlike struct fields, which
