@@ -2,6 +2,8 @@ package approvals_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -224,5 +226,60 @@ func TestIDsFollowTime(t *testing.T) {
 	}
 	if old := approvals.IDAt(before.Add(-48 * time.Hour)); old >= approvals.IDAt(before) {
 		t.Errorf("%s of two days ago is not below that of now", old)
+	}
+}
+
+// TestProcessesRepairAtOnce: each repair happens once, whoever is first, and tells
+// once of it.
+func TestProcessesRepairAtOnce(t *testing.T) {
+	w := newWorld(t)
+	una, ulf := w.person("una", "main", policy.User), w.person("ulf", "main", policy.User)
+	m := w.merge(una, ulf)
+	var ended, ran, parted []string
+	for n := range 4 {
+		args := fmt.Sprintf(`{"n":%d}`, n)
+		late := w.ask(w.call(args))
+		ended = append(ended, late.ID, w.ask(w.call(args, inSession("s2"))).ID)
+		w.overdue(late)
+		orphan := w.approve(w.ask(w.call(`{"orphan":true,`+args[1:])), policy.Single)
+		w.exec(`UPDATE approval_grants SET uses_left = 0 WHERE request_id = $1`, orphan.ID)
+		w.exec(`UPDATE approval_requests SET claimed_at = now(), claimed_by = 1 WHERE id = $1`, orphan.ID)
+		ran = append(ran, orphan.ID)
+		w.ask(w.call(args, by(una)))
+		parted = append(parted, w.ask(w.call(args, by(ulf))).ID)
+	}
+	w.part(m)
+	w.exec(`DELETE FROM river.river_job`)
+	var all sync.WaitGroup
+	for range 4 {
+		_, svc := w.process()
+		svc.Impatient()
+		all.Go(func() {
+			for range 2 {
+				if err := (&approvals.ReconcileWorker{Service: svc}).Work(ctx, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for event, ids := range map[string][]string{
+		"approval_resolved expired": ended, "approval_resolved cancelled": parted, "approval_executed outcome_unknown": ran,
+	} {
+		for _, id := range ids {
+			n := w.count(`
+				SELECT count(*)
+				FROM session_events
+				WHERE payload ->> 'requestId' = $1
+				  AND concat_ws(' ', type, payload ->> 'decision', payload ->> 'outcome') = $2`, id, event)
+			if n != 1 {
+				t.Errorf("%s is told %d times", event, n)
+			}
+		}
+	}
+	if n := w.count(`
+		SELECT count(*)
+		FROM (SELECT FROM river.river_job WHERE kind = 'approval_deliver' GROUP BY args HAVING count(*) > 1) twice`); n != 0 {
+		t.Errorf("%d cards are sent twice", n)
 	}
 }
