@@ -51,6 +51,9 @@ func (s *Service) Await(ctx context.Context, agentID, requestID string, action A
 		if r, err = s.reviewable(ctx, tx, agentID, requestID, actor); err != nil {
 			return err
 		}
+		if refused, err = mayAwait(ctx, tx, r, action, actor); err != nil || refused != nil {
+			return err
+		}
 		if h := r.Held(); h != nil && h.By == actor.ID() && h.Action == action {
 			return nil
 		}
@@ -75,6 +78,22 @@ func (s *Service) Await(ctx context.Context, agentID, requestID string, action A
 	}
 	s.published(r)
 	return r, refused
+}
+
+// mayAwait refuses to keep an open request for an approval that would be the second
+// of one person: it could only keep others from theirs.
+func mayAwait(ctx context.Context, tx pgx.Tx, r Request, action Action, actor Actor) (refused, err error) {
+	if r.Status != Pending || !action.Approves() || len(r.Votes) == 0 {
+		return nil, nil
+	}
+	id, err := liveID(ctx, tx, actor.ID())
+	if err != nil {
+		return nil, err
+	}
+	if earlier, voted := r.voteOf(id); voted {
+		return alreadyVoted(r, earlier), nil
+	}
+	return nil, nil
 }
 
 func hold(ctx context.Context, tx pgx.Tx, id string, action Action, actor Actor) (Request, bool, error) {

@@ -427,6 +427,8 @@ func (m *model) await(r *modelled, by string, action approvals.Action) string {
 	switch {
 	case code != "":
 		return code
+	case r.Status == approvals.Pending && action.Approves() && needed(r.rule) > 1 && slices.ContainsFunc(r.voters, func(v vote) bool { return m.same(v.by, by) }):
+		return "already_voted"
 	case r.Status == approvals.Pending && r.hold != nil && r.hold.by == by && r.hold.action == action:
 		return ""
 	case !r.open() || r.hold != nil && r.hold.by != by:

@@ -76,10 +76,8 @@ func judge(ctx context.Context, tx pgx.Tx, r Request, d Decision) (v verdict, re
 	if own.Approver, err = liveID(ctx, tx, d.Actor.ID()); err != nil {
 		return v, nil, err
 	}
-	for _, earlier := range r.Votes {
-		if earlier.Approver == own.Approver {
-			return v, alreadyVoted(r, earlier), nil
-		}
+	if earlier, voted := r.voteOf(own.Approver); voted {
+		return v, alreadyVoted(r, earlier), nil
 	}
 	r.Votes = append(slices.Clone(r.Votes), own)
 	v = verdict{status: Pending, votes: r.Votes}
@@ -90,6 +88,15 @@ func judge(ctx context.Context, tx pgx.Tx, r Request, d Decision) (v verdict, re
 	narrowest := slices.MinFunc(counted, func(a, b Vote) int { return a.width() - b.width() })
 	v.status, v.resolution, v.extent = Approved, &narrowest.Resolution, narrowest.Extent
 	return v, nil, nil
+}
+
+// voteOf is the approval that somebody, by the id they live on as, has given before.
+func (r Request) voteOf(approver string) (Vote, bool) {
+	i := slices.IndexFunc(r.Votes, func(v Vote) bool { return v.Approver == approver })
+	if i < 0 {
+		return Vote{}, false
+	}
+	return r.Votes[i], true
 }
 
 // width orders what votes allow: one call, for a time, these arguments for good,

@@ -234,3 +234,30 @@ func TestEveryVoteUpdatesEveryCard(t *testing.T) {
 		t.Errorf("%d edits queued", n)
 	}
 }
+
+// TestWhoHasVotedKeepsNobodyFromIt: a request waits for no reason of an approval
+// that would be somebody's second; a rejection is still theirs to give.
+func TestWhoHasVotedKeepsNobodyFromIt(t *testing.T) {
+	w := newWorld(t)
+	otto := w.person("otto", "main", policy.Owner)
+	r := w.ask(w.call(`{}`, ruleSays(policy.ApprovalSettings{Quorum: 2, RequireReason: true})))
+	approve := func(by string) error {
+		_, err := w.svc.Decide(ctx, approvals.Decision{AgentID: "main", RequestID: r.ID, Approve: true, Resolution: policy.Single, Reason: "fine", Actor: user(by)})
+		return err
+	}
+	w.ok(approve(w.olga))
+	got, err := w.svc.Await(ctx, "main", r.ID, approvals.ApproveCall, user(w.olga))
+	refused(t, err, fault.Conflict, "already_voted")
+	if got.ID != r.ID || w.get(r.ID).Hold != nil {
+		t.Errorf("held: %+v", w.get(r.ID).Hold)
+	}
+	if _, err := w.svc.Await(ctx, "main", r.ID, approvals.Reject, user(w.olga)); err != nil {
+		t.Errorf("a rejection: %v", err)
+	}
+	_, err = w.svc.DropHold(ctx, "main", r.ID, user(w.olga))
+	w.ok(err)
+	w.ok(approve(otto))
+	if got := w.get(r.ID); got.Status != approvals.Approved {
+		t.Errorf("%s after two", got.Status)
+	}
+}
