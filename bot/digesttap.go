@@ -43,6 +43,30 @@ func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, erro
 	return text, err
 }
 
+// PressList does what a button of a list says that a person of an adapter outside
+// pressed, and gives what they are told. ok is false for a token that is none of a
+// list's of theirs.
+func (b *Bot) PressList(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error) {
+	if !approvals.IsDigestButton(token) {
+		return "", false, nil
+	}
+	btn, err := approvals.FindDigestButton(ctx, b.Pool, b.Keeper, token)
+	switch {
+	case isKnown(err, fault.NotFound):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case btn.Channel != who.Channel || btn.Identity != who.Identity:
+		return "", false, nil
+	}
+	ch, err := b.channel(ctx, who.Channel, agentID)
+	if err != nil || ch == nil {
+		return "", false, err
+	}
+	text, err = b.tapDigest(ctx, ch, Event{Kind: Tap, Identity: who.Identity, Direct: true, Token: token, Text: reason})
+	return text, true, err
+}
+
 func (b *Bot) pressDigest(ctx context.Context, ch Channel, ev Event, btn approvals.DigestButton, user identity.User) (string, error) {
 	switch {
 	case btn.Action == approvals.OpenCard && len(btn.These) == 1:

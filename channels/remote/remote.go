@@ -37,13 +37,15 @@ const (
 	longestRetry = 3600
 )
 
-// Config is one registered adapter; all fields are required.
+// Config is one registered adapter; all fields but Lists are required.
 type Config struct {
 	Namespace string
 	// URL takes the messages, by POST.
 	URL string
 	// Secret signs them.
 	Secret []byte
+	// Lists is how many requests one message lists, 0 for a card each.
+	Lists int
 }
 
 // Channel is one adapter.
@@ -62,6 +64,19 @@ func New(c Config) *Channel {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
+
+// Open makes the channel as New does, as a bot.Lister where it lists requests.
+func Open(c Config) bot.Channel {
+	if c.Lists > 0 {
+		return lister{New(c)}
+	}
+	return New(c)
+}
+
+type lister struct{ *Channel }
+
+// MaxListed implements bot.Lister.
+func (l lister) MaxListed() int { return l.Lists }
 
 // message is what the adapter gets.
 type message struct {

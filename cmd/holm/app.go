@@ -232,7 +232,7 @@ func (a *app) remoteChannel(ctx context.Context, namespace, agentID string) (bot
 	if err != nil {
 		return nil, err
 	}
-	return remote.New(remote.Config{Namespace: namespace, URL: c.URL, Secret: c.SigningSecret(a.keeper)}), nil
+	return remote.Open(remote.Config{Namespace: namespace, URL: c.URL, Secret: c.SigningSecret(a.keeper), Lists: c.Lists}), nil
 }
 
 // ensureAgent makes the settings' agent and its owners when they are missing.

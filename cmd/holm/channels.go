@@ -119,6 +119,7 @@ func printChannel(w io.Writer, ch httpapi.ChannelDetails) {
 
 func (c *cli) newChannelsAddCommand() *cobra.Command {
 	var agent, url string
+	var lists int
 	cmd := &cobra.Command{
 		Use: "add (telegram | slack | discord | NAME --url URL)", Short: "Add a channel", Args: exactly("NAME"),
 		Long: "Add one of Holm's own channels (see holm channels add telegram --help), or register an adapter of your\n" +
@@ -134,7 +135,7 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := holm.AddChannel(cmd.Context(), client.NewChannel{Namespace: args[0], AgentID: name, URL: url})
+			made, err := holm.AddChannel(cmd.Context(), client.NewChannel{Namespace: args[0], AgentID: name, URL: url, Lists: lists})
 			if err != nil {
 				return err
 			}
@@ -146,6 +147,7 @@ func (c *cli) newChannelsAddCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", agentOfChannel)
 	cmd.Flags().StringVar(&url, "url", "", "where the adapter takes cards (required)")
+	cmd.Flags().IntVar(&lists, "lists", 0, "how many requests one message of the adapter lists, 2 to 24; 0 for a card each")
 	cmd.AddCommand(c.newAddTelegramCommand(), c.newAddSlackCommand(), c.newAddDiscordCommand())
 	return cmd
 }

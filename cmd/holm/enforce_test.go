@@ -318,7 +318,7 @@ func TestWhoACallIsPutToTheGateFor(t *testing.T) {
 			Grants: []policy.Grant{policy.ToRole(policy.Owner)}}, "test"); err != nil {
 			return err
 		}
-		channel, err = identity.CreateChannel(ctx, tx, "main", "matrix", "https://adapter.example.com", "test")
+		channel, err = identity.CreateChannel(ctx, tx, "main", "matrix", "https://adapter.example.com", 0, "test")
 		return err
 	})
 	g.rule("tool", "asked", policy.RequireApproval, "{}")

@@ -94,7 +94,7 @@ func TestChannel(t *testing.T) {
 	channeltest.Run(t, func(t *testing.T) *channeltest.Harness {
 		o := newOutside(t)
 		return &channeltest.Harness{
-			Channel: remote.New(remote.Config{Namespace: "mailbox", URL: o.url + "/holm", Secret: secret}),
+			Channel: remote.Open(remote.Config{Namespace: "mailbox", URL: o.url + "/holm", Secret: secret, Lists: 20}),
 			Owner:   "olga", Stranger: "eve", Nobody: "nobody",
 			Seen:  func(_ *testing.T, who string, ref bot.MessageRef) channeltest.Seen { return o.seen(who, ref) },
 			Break: func(f channeltest.Fault) { o.next.Store(&f) },

@@ -67,6 +67,9 @@ func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) 
 	if strings.HasPrefix(b.Token, "l.") { // a question about linked accounts
 		return h.told(h.call(ctx, http.MethodPost, "/links/answer", person, map[string]string{"button": b.Token}))
 	}
+	if isListButton(b) {
+		return h.told(h.call(ctx, http.MethodPost, "/lists/answer", person, map[string]string{"button": b.Token}))
+	}
 	found := number.FindStringSubmatch(c.Head)
 	if found == nil {
 		return "This button belongs to no request."
@@ -95,6 +98,16 @@ func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) 
 	return "This mailbox does not know that button."
 }
 
+// isListButton tells the buttons of a list of several requests.
+func isListButton(b button) bool {
+	for _, label := range []string{"#", "Review all", "Back to the list", "Approve these ", "Reject these "} {
+		if strings.HasPrefix(b.Label, label) {
+			return true
+		}
+	}
+	return false
+}
+
 // redeem uses an invitation, or the access token of a protected agent.
 func (h *holmAPI) redeem(ctx context.Context, person, token string) string {
 	return h.told(h.call(ctx, http.MethodPost, "/invites/redeem", person, map[string]string{"token": token, "name": person}))
@@ -110,6 +123,8 @@ func (h *holmAPI) told(status int, answer map[string]any, err error) string {
 		return fmt.Sprintf("Done: %v.", answer["status"])
 	case status == http.StatusOK && answer["state"] != nil:
 		return fmt.Sprintf("Done: %v.", answer["state"])
+	case status == http.StatusOK && answer["text"] != nil && answer["text"] != "":
+		return fmt.Sprint(answer["text"])
 	case status < 300:
 		return "Done."
 	case answer["detail"] != nil:

@@ -71,6 +71,7 @@ type NewChannel struct {
 	Namespace string            `json:"namespace"`
 	AgentID   string            `json:"agentId"`
 	URL       string            `json:"url,omitempty"`
+	Lists     int               `json:"lists,omitempty"`
 	Mode      string            `json:"mode,omitempty"`
 	Secrets   map[string]string `json:"secrets,omitempty"`
 }

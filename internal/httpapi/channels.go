@@ -56,7 +56,9 @@ type Channel struct {
 	// SetBy tells who set it up: only what was added can be removed here.
 	SetBy string `json:"setBy" enum:"settings,operator"`
 	// URL takes the cards of an external one.
-	URL       string    `json:"url,omitempty"`
+	URL string `json:"url,omitempty"`
+	// Lists is how many requests one message of an external one lists.
+	Lists     int       `json:"lists,omitempty"`
 	Connected *bool     `json:"connected,omitempty" doc:"Of builtin channels."`
 	Account   string    `json:"account,omitempty"`
 	LastEvent time.Time `json:"lastEvent,omitzero"`
@@ -100,7 +102,7 @@ func (s *server) allChannels(ctx context.Context) (all []Channel, err error) {
 	}
 	for _, c := range external {
 		all = append(all, Channel{
-			Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", SetBy: "operator", URL: c.URL, CreatedAt: c.CreatedAt,
+			Namespace: c.Namespace, AgentID: c.AgentID, Kind: "external", SetBy: "operator", URL: c.URL, Lists: c.Lists, CreatedAt: c.CreatedAt,
 		})
 	}
 	tallies, err := approvals.Tallies(ctx, s.Pool)
@@ -147,6 +149,7 @@ type createChannelInput struct {
 		Namespace string            `json:"namespace" doc:"The first part of its identities: lower-case letters, digits and -." example:"matrix"`
 		AgentID   string            `json:"agentId"`
 		URL       string            `json:"url,omitempty" doc:"Of one that runs outside: where the adapter takes cards, by POST." example:"https://adapter.example.com/holm"`
+		Lists     int               `json:"lists,omitempty" minimum:"0" maximum:"24" doc:"Of one that runs outside: how many requests one of its messages lists, from 2; 0 for a card each."`
 		Mode      string            `json:"mode,omitempty" doc:"Of one of Holm's own: how events arrive, e.g. polling or webhook, socket or events."`
 		Secrets   map[string]string `json:"secrets,omitempty" doc:"Of one of Holm's own: token for telegram and discord; bot_token with app_token or signing_secret for slack. Kept sealed and never shown."`
 	}
@@ -175,7 +178,7 @@ func (s *server) createChannel(ctx context.Context, in *createChannelInput) (*on
 		return &out, s.addOwnChannel(ctx, in)
 	}
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		out.Body.Token, err = identity.CreateChannel(ctx, tx, in.Body.AgentID, in.Body.Namespace, in.Body.URL, adminActor)
+		out.Body.Token, err = identity.CreateChannel(ctx, tx, in.Body.AgentID, in.Body.Namespace, in.Body.URL, in.Body.Lists, adminActor)
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,7 @@ func TestAKeyManagesNothing(t *testing.T) {
 		{"GET", "/api/agents/main/members", ""},
 		{"POST", "/api/agents/main/invites", `{"role":"owner"}`},
 		{"POST", "/api/agents/main/links/answer", `{"button":"l.x"}`},
+		{"POST", "/api/agents/main/lists/answer", `{"button":"x"}`},
 		{"GET", "/api/users/u", ""},
 		{"POST", "/api/users/u/merge", `{"into":"v"}`},
 		{"DELETE", "/api/merges/1", ""},

@@ -65,6 +65,10 @@ type Config struct {
 	// ClosedRoutes are, by channel, the people who cannot be written to. Nil: there
 	// are none.
 	ClosedRoutes func(ctx context.Context) (map[string][]ClosedRoute, error)
+	// PressList does what a button of a list says that a person of an external
+	// channel pressed, and tells what came of it; ok is false for a token that is
+	// none of a list's. Nil: there are no lists.
+	PressList func(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error)
 	// TestChannels sends owners a test card. Nil: there are no channels.
 	TestChannels func(ctx context.Context, t ChannelTest) ([]ChannelReached, error)
 	// Ready is nil, or gives nil, while this process can serve.
@@ -164,6 +168,7 @@ func (s *server) routes() *http.ServeMux {
 	s.registerMembers()
 	s.registerUsers()
 	s.registerLinks()
+	s.registerLists()
 	s.registerCircles()
 	s.registerPolicies()
 	s.registerChecks()

@@ -25,11 +25,15 @@ var reserved = map[string]bool{"telegram": true, "slack": true, "discord": true,
 // ValidNamespace tells whether name may be the first part of an identity.
 func ValidNamespace(name string) bool { return namespace.MatchString(name) }
 
+// MaxLists is the most requests that an adapter may list in one message.
+const MaxLists = 24
+
 // CreateChannel registers an adapter that runs outside this program, takes
-// cards at address (http or https), and gives the only copy of its token.
+// cards at address (http or https), and gives the only copy of its token. lists
+// is how many requests one of its messages lists, 0 for none.
 // Identities it may speak for are those of its namespace. The namespaces of
 // Holm's own channels are refused.
-func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor string) (token string, err error) {
+func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address string, lists int, actor string) (token string, err error) {
 	if !ValidNamespace(name) {
 		return "", fault.Invalidf("channel %q: want a lower-case letter, then lower-case letters, digits or -, at most 32", name)
 	}
@@ -40,13 +44,16 @@ func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https") {
 		return "", fault.Invalidf("channel %q: want the adapter's address, http:// or https://, without credentials", name)
 	}
+	if lists != 0 && (lists < 2 || lists > MaxLists) {
+		return "", fault.Invalidf("channel %q: a message lists between 2 and %d requests, or 0 for none", name, MaxLists)
+	}
 	if _, err := GetAgent(ctx, tx, agentID); err != nil {
 		return "", err
 	}
 	token = "holm_ch_" + secret.Token()
 	_, err = tx.Exec(ctx, `
-		INSERT INTO channels (namespace, agent_id, url, token_hash)
-		VALUES ($1, $2, $3, $4)`, name, agentID, address, secret.Hash(token))
+		INSERT INTO channels (namespace, agent_id, url, lists, token_hash)
+		VALUES ($1, $2, $3, $4, $5)`, name, agentID, address, lists, secret.Hash(token))
 	if unique(err) {
 		return "", fault.New(fault.Conflict, "exists", "channel %q exists already", name)
 	}
@@ -55,7 +62,7 @@ func CreateChannel(ctx context.Context, tx pgx.Tx, agentID, name, address, actor
 	}
 	return token, audit.Write(ctx, tx, audit.Record{
 		Kind: "channel_created", AgentID: agentID, Actor: actor,
-		Data: map[string]any{"namespace": name, "after": map[string]any{"namespace": name, "url": address}},
+		Data: map[string]any{"namespace": name, "after": map[string]any{"namespace": name, "url": address, "lists": lists}},
 	})
 }
 
@@ -76,7 +83,9 @@ type Channel struct {
 	Namespace string
 	AgentID   string
 	// URL takes the cards.
-	URL       string
+	URL string
+	// Lists is how many requests one message lists, 0 for none.
+	Lists     int
 	CreatedAt time.Time
 	tokenHash []byte
 }
@@ -106,7 +115,7 @@ func GetChannel(ctx context.Context, q db.Queryer, namespace string) (Channel, e
 
 func readChannels(ctx context.Context, q db.Queryer, namespace string) ([]Channel, error) {
 	rows, err := q.Query(ctx, `
-		SELECT namespace, agent_id, url, created_at, token_hash
+		SELECT namespace, agent_id, url, lists, created_at, token_hash
 		FROM channels
 		WHERE secrets IS NULL
 		  AND ($1 = '' OR namespace = $1)
@@ -115,7 +124,7 @@ func readChannels(ctx context.Context, q db.Queryer, namespace string) ([]Channe
 		return nil, fmt.Errorf("read channels: %w", err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Channel, err error) {
-		err = row.Scan(&c.Namespace, &c.AgentID, &c.URL, &c.CreatedAt, &c.tokenHash)
+		err = row.Scan(&c.Namespace, &c.AgentID, &c.URL, &c.Lists, &c.CreatedAt, &c.tokenHash)
 		return c, err
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 func (w *world) channel(agent, name, address string) (token string, err error) {
 	err = w.tx(func(tx pgx.Tx) (err error) {
-		token, err = identity.CreateChannel(ctx, tx, agent, name, address, "admin")
+		token, err = identity.CreateChannel(ctx, tx, agent, name, address, 0, "admin")
 		return err
 	})
 	return token, err
