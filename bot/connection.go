@@ -153,10 +153,10 @@ const handover = 10 * time.Second
 // listens may be lost. What both receive is stored once. It is called with mu
 // held.
 func (b *Bot) handOver(old, next *connection) {
-	if old.stop == nil {
+	running := b.running
+	if old.stop == nil || running == nil { // nothing receives yet, or any more
 		return
 	}
-	running := b.running
 	b.receivers.Go(func() {
 		defer old.stop()
 		late := time.After(handover)

@@ -162,6 +162,9 @@ func TestAChangedChannelLeavesNoGap(t *testing.T) {
 		t.Error("a channel that did not change was stopped")
 	default:
 	}
+	cancel()
+	done <- <-done // Run has ended
+	refresh(newWatched("added").stored("4"))
 }
 
 func TestACardFindsAChannelStoredAMomentAgo(t *testing.T) {
