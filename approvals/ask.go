@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -107,16 +108,19 @@ type asker struct {
 	covered []string
 }
 
-func (c Call) asker(ctx context.Context, q db.Queryer) (a asker, err error) {
-	if a.ids, err = identity.PersonIDs(ctx, q, c.Session.RequesterID); err != nil {
-		return a, err
-	}
-	for _, id := range a.ids {
+func (c Call) asker(ctx context.Context, q db.Queryer) (asker, error) {
+	ids, err := identity.PersonIDs(ctx, q, c.Session.RequesterID)
+	return c.askerOf(ids), err
+}
+
+func (c Call) askerOf(ids []string) asker {
+	a := asker{ids: ids}
+	for _, id := range ids {
 		digest := c.digestOf(id, c.ByKey != "")
 		a.digests = append(a.digests, digest)
 		a.covered = append(a.covered, digest, c.digestOf(id, false))
 	}
-	return a, nil
+	return a
 }
 
 // ruleText says in words which rule asked.
@@ -144,16 +148,8 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 	var changed []Request
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		changed = nil
-		// Serialises identical asks alone, so that two at once share one question.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, c.Digest()); err != nil {
-			return fmt.Errorf("take turns for one call: %w", err)
-		}
-		who, err := c.asker(ctx, tx)
-		if err != nil {
-			return err
-		}
 		for done := false; !done; {
-			r, done, err = s.attach(ctx, tx, c, who, &changed)
+			r, done, err = s.attach(ctx, tx, c, &changed)
 			if err != nil {
 				return err
 			}
@@ -176,21 +172,28 @@ func (s *Service) Ask(ctx context.Context, c Call) (Request, error) {
 
 // attach finds or makes the request that stands for the call. done is false when
 // somebody answered the question in the moment in which it was to be shared.
-func (s *Service) attach(ctx context.Context, tx pgx.Tx, c Call, who asker, changed *[]Request) (r Request, done bool, err error) {
-	latest, ok, expired, err := s.latest(ctx, tx, c, who)
+func (s *Service) attach(ctx context.Context, tx pgx.Tx, c Call, changed *[]Request) (r Request, done bool, err error) {
+	now, err := c.look(ctx, tx)
 	if err != nil {
 		return Request{}, false, err
 	}
-	if expired {
-		*changed = append(*changed, latest)
+	if now.known && now.latest.Overdue() {
+		ended, expired, err := s.expire(ctx, tx, now.latest.ID)
+		if err != nil {
+			return Request{}, false, err
+		}
+		if expired {
+			now.latest = ended
+			*changed = append(*changed, ended)
+		}
 	}
-	if ok && latest.SessionID != c.Session.ID {
-		own, shared, err := s.share(ctx, tx, c, who, latest)
+	if now.known && now.latest.SessionID != c.Session.ID {
+		own, shared, err := s.share(ctx, tx, c, now)
 		switch {
 		case err != nil:
 			return Request{}, false, err
 		case shared == told: // and asks anew
-			ok = false
+			now.known = false
 		case shared == missed:
 			return Request{}, false, nil
 		case shared != foreign:
@@ -200,47 +203,101 @@ func (s *Service) attach(ctx context.Context, tx pgx.Tx, c Call, who asker, chan
 			return own, true, nil
 		}
 	}
-	if ok && latest.answers() {
-		return latest, true, nil
+	if now.known && now.latest.answers() {
+		return now.latest, true, nil
 	}
-	r, err = s.create(ctx, tx, c, who, nil)
+	r, err = s.create(ctx, tx, c, now, nil)
 	*changed = append(*changed, r)
 	return r, true, err
 }
 
-// latest finds the newest question for the same call, expiring it first when
-// its deadline has passed. An approval that cannot be claimed any more is none;
-// that is judged in the statement that reads it, since another caller may claim
-// it at any moment.
-func (s *Service) latest(ctx context.Context, tx pgx.Tx, c Call, who asker) (r Request, ok, expired bool, err error) {
-	r, ok, err = collect(tx.Query(ctx, `
+// situation is how things stand when a call is asked for.
+type situation struct {
+	// latest is the newest question for the same call, where one is known. An
+	// approval that cannot be claimed any more is none.
+	latest Request
+	known  bool
+	open   open
+	// inSession tells that the caller's session is stored.
+	inSession bool
+}
+
+// look takes the caller's turn and reads the situation, in one round trip for
+// everybody who was never merged with somebody else.
+func (c Call) look(ctx context.Context, tx pgx.Tx) (situation, error) {
+	for who := c.askerOf([]string{c.Session.RequesterID}); ; {
+		var b pgx.Batch
+		var now situation
+		var ids []string
+		var earlier []earlierCall
+		queueTurn(&b, c)
+		identity.QueuePersonIDs(&b, c.Session.RequesterID, &ids)
+		session.QueueStands(&b, c.Session, &now.inSession)
+		for i, id := range who.ids {
+			queueLatest(&b, c.Session.AgentID, id, who.digests[i], &earlier)
+			queueOpen(&b, c.Session, id, &now.open)
+		}
+		if err := db.Send(ctx, tx, &b); err != nil {
+			return situation{}, fmt.Errorf("look for earlier requests: %w", err)
+		}
+		if !slices.Equal(ids, who.ids) {
+			who = c.askerOf(ids)
+			continue
+		}
+		if len(earlier) > 0 {
+			newest := slices.MaxFunc(earlier, earlierCall.compare)
+			now.latest, now.known = newest.Request, newest.Answers
+		}
+		return now, nil
+	}
+}
+
+// earlierCall is a question for the same call. Answers is false for an approval
+// that cannot be claimed any more.
+type earlierCall struct {
+	Request
+	Answers bool
+}
+
+func (e earlierCall) compare(o earlierCall) int {
+	return cmp.Or(e.CreatedAt.Compare(o.CreatedAt), cmp.Compare(e.ID, o.ID))
+}
+
+// queueTurn has the asks of one person with one agent take turns until their
+// transactions end, so that identical ones share one question and all are counted.
+// What the batch b reads after it sees those before.
+func queueTurn(b *pgx.Batch, c Call) {
+	b.Queue(`
+		SELECT pg_advisory_xact_lock(hashtextextended(
+		    concat_ws(' ', 'asks', $1::text, COALESCE((SELECT merged_into FROM users WHERE id = $2), $2)), 0))`,
+		c.Session.AgentID, c.Session.RequesterID)
+}
+
+// queueLatest has the batch b find the newest question for a call of somebody with
+// this id. Whether an approval can still be claimed is judged in the statement that
+// reads it, since another caller may claim it at any moment.
+func queueLatest(b *pgx.Batch, agentID, requesterID, digest string, list *[]earlierCall) {
+	b.Queue(`
 		WITH r AS (
 		    SELECT *
 		    FROM approval_requests
 		    WHERE agent_id = $1
-		      AND requester_id = ANY($2)
-		      AND args_digest = ANY($3)
+		      AND requester_id = $2
+		      AND args_digest = $3
 		      AND duplicate_of IS NULL
 		    ORDER BY created_at DESC, id DESC
 		    LIMIT 1
 		)
-		SELECT `+columns+`
-		FROM r
-		WHERE r.status <> 'approved'
-		   OR r.claimed_at IS NOT NULL
-		   OR EXISTS (SELECT 1 FROM approval_grants g WHERE `+grantStands+`)`,
-		c.Session.AgentID, who.ids, who.digests))
-	if err != nil {
-		return Request{}, false, false, fmt.Errorf("find earlier request: %w", err)
-	}
-	if !ok || r.Status != Pending {
-		return r, ok, false, nil
-	}
-	ended, expired, err := s.expire(ctx, tx, r.ID)
-	if expired {
-		r = ended
-	}
-	return r, true, expired, err
+		SELECT `+columns+`,
+		       r.status <> 'approved'
+		       OR r.claimed_at IS NOT NULL
+		       OR EXISTS (SELECT 1 FROM approval_grants g WHERE `+grantStands+`)
+		FROM r`, agentID, requesterID, digest).
+		Query(func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[earlierCall])
+			*list = append(*list, found...)
+			return err
+		})
 }
 
 // answers tells whether r still is the answer to an identical call, by the clock
@@ -269,15 +326,17 @@ func (r Request) answers() bool {
 }
 
 // create stores a new request: a question, or a duplicate of one.
-func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *Request) (Request, error) {
-	if err := session.Ensure(ctx, tx, c.Session); err != nil {
+func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, now situation, of *Request) (Request, error) {
+	if !now.inSession {
+		if err := session.Ensure(ctx, tx, c.Session); err != nil {
+			return Request{}, err
+		}
+	}
+	if err := s.withinCaps(c, now.open); err != nil {
 		return Request{}, err
 	}
-	if err := s.withinCaps(ctx, tx, c, who); err != nil {
-		return Request{}, err
-	}
-	settings := c.Rule.Scope.Approval
-	stored, err := json.Marshal(settingsOf(c))
+	settings := settingsOf(c)
+	stored, err := json.Marshal(settings)
 	if err != nil {
 		return Request{}, fmt.Errorf("encode settings: %w", err)
 	}
@@ -289,7 +348,11 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 	if of != nil {
 		question = &of.ID
 	}
-	r, _, err := collect(tx.Query(ctx, `
+	var b pgx.Batch
+	var r Request
+	var reviewers []reviewer
+	id, mode := uuid.Must(uuid.NewV7()).String(), c.mode(question)
+	b.Queue(`
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
 		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
@@ -299,16 +362,20 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, who asker, of *
 		FROM (SELECT) one
 		LEFT JOIN approval_requests q ON q.id = $17
 		RETURNING `+columns,
-		uuid.Must(uuid.NewV7()).String(), c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
+		id, c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
 		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(), stored, int(settings.TTL().Minutes()), settings.Deadline(), question, c.mode(question), c.ByKey))
-	if err != nil {
+		c.Rule.ID, c.ruleText(), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey).
+		Query(func(rows pgx.Rows) (err error) {
+			r, _, err = collect(rows, nil)
+			return err
+		})
+	if question == nil && mode == Async {
+		queueReviewers(&b, id, settings, &reviewers)
+	}
+	if err := db.Send(ctx, tx, &b); err != nil {
 		return Request{}, fmt.Errorf("store approval request: %w", err)
 	}
-	if err := s.announce(ctx, tx, r, c.Realtime); err != nil {
-		return Request{}, err
-	}
-	return r, nil
+	return r, s.announce(ctx, tx, r, reviewers, c.Realtime)
 }
 
 // mode is that of the question; a duplicate waits for the first one's answer.
@@ -321,23 +388,24 @@ func (c Call) mode(question *string) string {
 
 // announce writes what follows from a new request. A duplicate has no card and
 // no deadline of its own.
-func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, realtime time.Duration) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalRequested, r.requestedEvent())
+func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, reviewers []reviewer, realtime time.Duration) error {
+	var b pgx.Batch
+	var jobs []river.InsertManyParams
+	err := errors.Join(
+		session.QueueAppend(&b, r.AgentID, r.SessionID, session.ApprovalRequested, r.requestedEvent()),
+		audit.Queue(ctx, &b, r.record("approval_requested", r.RequesterID)))
+	if r.DuplicateOf != nil && r.UndeliveredAt != nil { // as its question is already
+		err = errors.Join(err, r.queueReach(&b, session.ApprovalUndelivered))
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.audit(ctx, tx, "approval_requested", r.RequesterID, r); err != nil {
-		return err
+	queueCards(&b, r, reviewers, &jobs)
+	if err := db.Send(ctx, tx, &b); err != nil {
+		return fmt.Errorf("announce approval request: %w", err)
 	}
 	if r.DuplicateOf != nil {
-		if r.UndeliveredAt != nil { // as its question is already
-			return r.tellReach(ctx, tx, session.ApprovalUndelivered)
-		}
 		return nil
-	}
-	jobs, err := queueCards(ctx, tx, r)
-	if err != nil {
-		return err
 	}
 	if r.Mode == Realtime {
 		jobs = append(jobs, river.InsertManyParams{
@@ -367,6 +435,10 @@ func (r Request) requestedEvent() requestedEvent {
 
 // audit records a move of r. Arguments are named by their digest.
 func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Request) error {
+	return audit.Write(ctx, tx, r.record(kind, actor))
+}
+
+func (r Request) record(kind, actor string) audit.Record {
 	data := map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "requesterId": r.RequesterID,
 		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
@@ -382,7 +454,7 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 	if r.ClaimedAt != nil && r.FinishedAt != nil {
 		data["ms"] = r.FinishedAt.Sub(*r.ClaimedAt).Milliseconds()
 	}
-	return audit.Write(ctx, tx, audit.Record{Kind: kind, AgentID: r.AgentID, Actor: actor, Data: data})
+	return audit.Record{Kind: kind, AgentID: r.AgentID, Actor: actor, Data: data}
 }
 
 // Told notes that the caller has been given the end of a request, so that the

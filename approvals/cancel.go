@@ -95,10 +95,14 @@ func mayCancel(ctx context.Context, q db.Queryer, r Request, a Actor) (bool, err
 // share it, a duplicate alone.
 func (s *Service) withdrawn(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
 	if r.DuplicateOf == nil {
-		return s.resolved(ctx, tx, r, actor)
+		return s.resolved(ctx, tx, &pgx.Batch{}, r, actor)
 	}
-	if err := s.ended(ctx, tx, r, actor); err != nil {
+	var b pgx.Batch
+	if err := queueEnded(ctx, &b, r, actor); err != nil {
 		return err
+	}
+	if err := db.Send(ctx, tx, &b); err != nil {
+		return fmt.Errorf("cancel: %w", err)
 	}
 	if err := s.insert(ctx, tx, r.requesterJobs()); err != nil {
 		return err

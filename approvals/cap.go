@@ -9,6 +9,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/session"
 )
 
 // codeCapped marks the refusal of a question beyond the caps.
@@ -17,31 +18,36 @@ const codeCapped = "capped"
 // IsCapped tells whether no question was put because too many wait already.
 func IsCapped(err error) bool { return fault.Is(err, codeCapped) }
 
-// withinCaps refuses one more open request of a session or requester that has as
-// many as one may have. The asks of one person with one agent take turns, so that
-// those at the same time are counted one after the other; the count is a
-// statement of its own, so that it sees those before.
-func (s *Service) withinCaps(ctx context.Context, tx pgx.Tx, c Call, who asker) error {
-	var b pgx.Batch
-	var session, requester int
-	b.Queue(`SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'open requests', $1::text, $2::text), 0))`,
-		c.Session.AgentID, who.ids[0])
+// open counts the requests that wait for an answer.
+type open struct {
+	ofSession, ofRequester int
+}
+
+// queueOpen has the batch b count those of an id of the caller, and adds them.
+func queueOpen(b *pgx.Batch, in session.Session, requesterID string, o *open) {
 	b.Queue(`
 		SELECT count(*) FILTER (WHERE session_id = $3), count(*)
 		FROM approval_requests
 		WHERE agent_id = $1
-		  AND requester_id = ANY ($2)
+		  AND requester_id = $2
 		  AND status = 'pending'
-		  AND clock_timestamp() < expires_at`, c.Session.AgentID, who.ids, c.Session.ID).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&session, &requester) })
-	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("count open requests: %w", err)
-	}
+		  AND clock_timestamp() < expires_at`, in.AgentID, requesterID, in.ID).
+		QueryRow(func(row pgx.Row) error {
+			var ofSession, ofRequester int
+			err := row.Scan(&ofSession, &ofRequester)
+			o.ofSession, o.ofRequester = o.ofSession+ofSession, o.ofRequester+ofRequester
+			return err
+		})
+}
+
+// withinCaps refuses one more open request of a session or requester that has as
+// many as one may have.
+func (s *Service) withinCaps(c Call, o open) error {
 	switch {
-	case session >= s.MaxOpenPerSession:
-		return capped("this session", "session", session, s.MaxOpenPerSession)
-	case requester >= s.MaxOpenPerRequester:
-		return capped(c.RequesterName, "requester", requester, s.MaxOpenPerRequester)
+	case o.ofSession >= s.MaxOpenPerSession:
+		return capped("this session", "session", o.ofSession, s.MaxOpenPerSession)
+	case o.ofRequester >= s.MaxOpenPerRequester:
+		return capped(c.RequesterName, "requester", o.ofRequester, s.MaxOpenPerRequester)
 	}
 	return nil
 }

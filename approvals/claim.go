@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"holm/internal/audit"
 	"holm/internal/crashpoint"
@@ -71,7 +72,7 @@ func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Requ
 		if !ok {
 			return errNotMoved
 		}
-		err = s.progressed(ctx, tx, "call_claimed", r)
+		err = s.progressed(ctx, tx, &pgx.Batch{}, "call_claimed", r)
 		crashpoint.Reach(crashpoint.ClaimingCall)
 		return err
 	})
@@ -89,16 +90,23 @@ func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Requ
 // errNotMoved rolls back the count of a use that somebody else has taken.
 var errNotMoved = errors.New("somebody else was first")
 
-// progressed writes the record of r's execution and updates its cards.
-func (s *Service) progressed(ctx context.Context, tx pgx.Tx, kind string, r Request) error {
-	if err := s.audit(ctx, tx, kind, r.RequesterID, r); err != nil {
+// progressed writes b, the record of a step of r's execution, and updates its cards.
+func (s *Service) progressed(ctx context.Context, tx pgx.Tx, b *pgx.Batch, kind string, r Request) error {
+	if err := audit.Queue(ctx, b, r.record(kind, r.RequesterID)); err != nil {
 		return err
 	}
-	jobs, err := changedJobs(ctx, tx, r)
-	if err != nil {
-		return err
+	return s.tell(ctx, tx, b, r)
+}
+
+// tell sends b, which has what else a move of r writes, and queues the jobs that
+// tell its cards and its requester.
+func (s *Service) tell(ctx context.Context, tx pgx.Tx, b *pgx.Batch, r Request) error {
+	var jobs []river.InsertManyParams
+	queueUpdates(b, r, &jobs)
+	if err := db.Send(ctx, tx, b); err != nil {
+		return fmt.Errorf("tell of request %d: %w", r.ShortID, err)
 	}
-	return s.insert(ctx, tx, jobs)
+	return s.insert(ctx, tx, append(jobs, r.requesterJobs()...))
 }
 
 // Finish records what became of a claimed call, with its result for a caller
@@ -146,6 +154,7 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message st
 	if err != nil {
 		return err
 	}
+	var b pgx.Batch
 	for _, one := range append([]Request{r}, duplicates...) {
 		if one.Status != Approved {
 			continue
@@ -157,12 +166,11 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message st
 		if message != "" {
 			event["message"] = message
 		}
-		_, err := session.Append(ctx, tx, one.AgentID, one.SessionID, session.ApprovalExecuted, event)
-		if err != nil {
+		if err := session.QueueAppend(&b, one.AgentID, one.SessionID, session.ApprovalExecuted, event); err != nil {
 			return err
 		}
 	}
-	return s.progressed(ctx, tx, "call_finished", r)
+	return s.progressed(ctx, tx, &b, "call_finished", r)
 }
 
 // UseWindow looks for an approval for some time (Once) that covers the call,
@@ -268,7 +276,7 @@ func (s *Service) release(ctx context.Context, requestID string, by int64) error
 			return errNotMoved
 		}
 		r = given
-		return s.progressed(ctx, tx, "call_released", r)
+		return s.progressed(ctx, tx, &pgx.Batch{}, "call_released", r)
 	})
 	if errors.Is(err, errNotMoved) {
 		return nil

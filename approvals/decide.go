@@ -3,6 +3,7 @@ package approvals
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
+	"holm/internal/audit"
 	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/fault"
@@ -96,7 +99,9 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 	var r Request
 	var refused error
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		if r, err = s.reviewable(ctx, tx, d.AgentID, d.RequestID, d.Actor); err != nil {
+		var v verdict
+		var approver string
+		if r, approver, err = s.reviewable(ctx, tx, d.AgentID, d.RequestID, d.Actor); err != nil {
 			return err
 		}
 		if r.Status != Pending {
@@ -106,9 +111,8 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 		if err := d.fits(r); err != nil {
 			return err
 		}
-		var v verdict
-		if v, refused, err = judge(ctx, tx, r, d); err != nil || refused != nil {
-			return err
+		if v, refused = judge(r, d, approver); refused != nil {
+			return nil
 		}
 		moved, ok, err := s.move(ctx, tx, r.ID, d, v)
 		if err != nil {
@@ -210,61 +214,55 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision, v 
 
 // settle writes what follows from a decision.
 func (s *Service) settle(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
+	var b pgx.Batch
 	if d.Approve && r.Settings.Needed() > 1 {
-		if err := s.voted(ctx, tx, r, d); err != nil {
+		if err := queueVoted(ctx, &b, r, d); err != nil {
 			return err
 		}
 	}
 	if r.Status == Pending {
-		jobs, err := updateJobs(ctx, tx, r)
-		if err != nil {
-			return err
+		var jobs []river.InsertManyParams
+		queueUpdates(&b, r, &jobs)
+		if err := db.Send(ctx, tx, &b); err != nil {
+			return fmt.Errorf("write vote: %w", err)
 		}
 		return s.insert(ctx, tx, jobs)
 	}
 	if r.Status == Approved {
-		if err := grant(ctx, tx, r); err != nil {
-			return err
-		}
+		queueGrant(&b, r)
 		if *r.Resolution == policy.Persistent {
-			if err := allowAlways(ctx, tx, r, d); err != nil {
+			if err := allowAlways(ctx, tx, &b, r, d); err != nil {
 				return err
 			}
 		}
 	}
-	return s.resolved(ctx, tx, r, d.Actor.ID())
+	return s.resolved(ctx, tx, &b, r, d.Actor.ID())
 }
 
-// resolved writes the events, the records and the jobs of a question's end; its
-// duplicates end with it.
-func (s *Service) resolved(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
+// resolved writes b with the events, the records and the jobs of a question's end;
+// its duplicates end with it.
+func (s *Service) resolved(ctx context.Context, tx pgx.Tx, b *pgx.Batch, r Request, actor string) error {
 	duplicates, err := endDuplicates(ctx, tx, r)
 	if err != nil {
 		return err
 	}
 	for _, one := range append([]Request{r}, duplicates...) {
-		if err := s.ended(ctx, tx, one, actor); err != nil {
+		if err := queueEnded(ctx, b, one, actor); err != nil {
 			return err
 		}
 	}
-	jobs, err := changedJobs(ctx, tx, r)
-	if err != nil {
-		return err
-	}
-	return s.insert(ctx, tx, jobs)
+	return s.tell(ctx, tx, b, r)
 }
 
-// ended writes the event and the record of a request's end.
-func (s *Service) ended(ctx context.Context, tx pgx.Tx, r Request, actor string) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
-		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
-		Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, TryDifferently: r.TryDifferently,
-		Mode: r.Mode, DuplicateOf: r.DuplicateOf,
-	})
-	if err != nil {
-		return err
-	}
-	return s.audit(ctx, tx, "approval_"+string(r.Status), actor, r)
+// queueEnded has the batch b write the event and the record of a request's end.
+func queueEnded(ctx context.Context, b *pgx.Batch, r Request, actor string) error {
+	return errors.Join(
+		session.QueueAppend(b, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
+			RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+			Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, TryDifferently: r.TryDifferently,
+			Mode: r.Mode, DuplicateOf: r.DuplicateOf,
+		}),
+		audit.Queue(ctx, b, r.record("approval_"+string(r.Status), actor)))
 }
 
 type resolvedEvent struct {
@@ -281,8 +279,9 @@ type resolvedEvent struct {
 	DuplicateOf    *string            `json:"duplicateOf,omitempty"`
 }
 
-// grant leaves what the waiting call, and for Once the calls after it, use.
-func grant(ctx context.Context, tx pgx.Tx, r Request) error {
+// queueGrant has the batch b leave what the waiting call, and for Once the calls
+// after it, use.
+func queueGrant(b *pgx.Batch, r Request) {
 	uses, digest := new(1), &r.ArgsDigest
 	if *r.Resolution == policy.Once {
 		uses = nil
@@ -290,21 +289,17 @@ func grant(ctx context.Context, tx pgx.Tx, r Request) error {
 			digest = nil
 		}
 	}
-	_, err := tx.Exec(ctx, `
+	b.Queue(`
 		INSERT INTO approval_grants
 		    (id, agent_id, requester_id, resource_type, resource_key, rule_id, args_digest, uses_left, valid_until, request_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, r.ResourceType, r.ResourceKey,
 		r.RuleID, digest, uses, r.ValidUntil(), r.ID)
-	if err != nil {
-		return fmt.Errorf("store grant: %w", err)
-	}
-	return nil
 }
 
-// allowAlways adds the rows of a persistent approval. Each answers one rule that
-// asked and no other.
-func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
+// allowAlways adds the rows of a persistent approval, and has the batch b note
+// them. Each answers one rule that asked and no other.
+func allowAlways(ctx context.Context, tx pgx.Tx, b *pgx.Batch, r Request, d Decision) error {
 	what, digest := "any arguments", ""
 	if *r.Extent == TheseArguments {
 		what, digest = "exactly the arguments of request "+fmt.Sprint(r.ShortID), r.ArgsSHA256
@@ -320,14 +315,11 @@ func allowAlways(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
+		b.Queue(`
 			INSERT INTO approval_grants
 			    (id, agent_id, requester_id, resource_type, resource_key, rule_id, request_id, policy_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, open.ResourceType, open.ResourceKey, r.RuleID, r.ID, row.ID)
-		if err != nil {
-			return fmt.Errorf("store grant: %w", err)
-		}
 	}
 	return nil
 }

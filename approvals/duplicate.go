@@ -29,7 +29,8 @@ const (
 // share gives the duplicate by which the calling session takes part in another
 // session's question, making it while the question is open. An approved
 // duplicate is none: the question itself is what can be claimed and what ran.
-func (s *Service) share(ctx context.Context, tx pgx.Tx, c Call, who asker, q Request) (own Request, how sharing, err error) {
+func (s *Service) share(ctx context.Context, tx pgx.Tx, c Call, now situation) (own Request, how sharing, err error) {
+	q := now.latest
 	own, ok, err := collect(tx.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
@@ -43,7 +44,7 @@ func (s *Service) share(ctx context.Context, tx pgx.Tx, c Call, who asker, q Req
 	case ok && own.Status != Approved && own.answers():
 		return own, attached, nil
 	case q.Status == Pending:
-		return s.join(ctx, tx, c, who, q)
+		return s.join(ctx, tx, c, now)
 	case ok && own.Status == q.Status && q.Status != Approved:
 		return own, told, nil
 	}
@@ -52,7 +53,7 @@ func (s *Service) share(ctx context.Context, tx pgx.Tx, c Call, who asker, q Req
 
 // join makes a duplicate of an open question. The question is locked first, by
 // the statement that counts the ask: an answer comes before it or finds it.
-func (s *Service) join(ctx context.Context, tx pgx.Tx, c Call, who asker, q Request) (Request, sharing, error) {
+func (s *Service) join(ctx context.Context, tx pgx.Tx, c Call, now situation) (Request, sharing, error) {
 	q, open, err := collect(tx.Query(ctx, `
 		UPDATE approval_requests r
 		SET asked = r.asked + 1,
@@ -60,14 +61,14 @@ func (s *Service) join(ctx context.Context, tx pgx.Tx, c Call, who asker, q Requ
 		WHERE r.id = $1
 		  AND r.status = 'pending'
 		  AND clock_timestamp() < r.expires_at
-		RETURNING `+columns, q.ID))
+		RETURNING `+columns, now.latest.ID))
 	if err != nil {
 		return Request{}, missed, fmt.Errorf("share question: %w", err)
 	}
 	if !open {
 		return Request{}, missed, nil
 	}
-	r, err := s.create(ctx, tx, c, who, &q)
+	r, err := s.create(ctx, tx, c, now, &q)
 	if err != nil {
 		return Request{}, missed, err
 	}

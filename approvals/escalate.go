@@ -52,11 +52,11 @@ func (s *Service) Escalate(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		cards, err := queueCards(ctx, tx, r)
+		more, err := cards(ctx, tx, r)
 		if err != nil {
 			return err
 		}
-		return s.pressed(ctx, tx, r, session.ApprovalEscalated, append(jobs, cards...))
+		return s.pressed(ctx, tx, r, session.ApprovalEscalated, append(jobs, more...))
 	})
 	if err != nil {
 		return fmt.Errorf("escalate: %w", err)

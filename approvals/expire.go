@@ -52,7 +52,7 @@ func (s *Service) expire(ctx context.Context, tx pgx.Tx, id string) (Request, bo
 	if !ok {
 		return Request{}, false, nil
 	}
-	err = s.resolved(ctx, tx, r, "system")
+	err = s.resolved(ctx, tx, &pgx.Batch{}, r, "system")
 	crashpoint.Reach(crashpoint.Expiring)
 	return r, true, err
 }

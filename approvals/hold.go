@@ -48,11 +48,12 @@ func (s *Service) Await(ctx context.Context, agentID, requestID string, action A
 	var r Request
 	var refused error
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		if r, err = s.reviewable(ctx, tx, agentID, requestID, actor); err != nil {
+		var approver string
+		if r, approver, err = s.reviewable(ctx, tx, agentID, requestID, actor); err != nil {
 			return err
 		}
-		if refused, err = mayAwait(ctx, tx, r, action, actor); err != nil || refused != nil {
-			return err
+		if refused = mayAwait(r, action, approver); refused != nil {
+			return nil
 		}
 		if h := r.Held(); h != nil && h.By == actor.ID() && h.Action == action {
 			return nil
@@ -82,18 +83,14 @@ func (s *Service) Await(ctx context.Context, agentID, requestID string, action A
 
 // mayAwait refuses to keep an open request for an approval that would be the second
 // of one person: it could only keep others from theirs.
-func mayAwait(ctx context.Context, tx pgx.Tx, r Request, action Action, actor Actor) (refused, err error) {
-	if r.Status != Pending || !action.Approves() || len(r.Votes) == 0 {
-		return nil, nil
+func mayAwait(r Request, action Action, approver string) error {
+	if r.Status != Pending || !action.Approves() {
+		return nil
 	}
-	id, err := liveID(ctx, tx, actor.ID())
-	if err != nil {
-		return nil, err
+	if earlier, voted := r.voteOf(approver); voted {
+		return alreadyVoted(r, earlier)
 	}
-	if earlier, voted := r.voteOf(id); voted {
-		return alreadyVoted(r, earlier), nil
-	}
-	return nil, nil
+	return nil
 }
 
 func hold(ctx context.Context, tx pgx.Tx, id string, action Action, actor Actor) (Request, bool, error) {
@@ -128,7 +125,7 @@ func (s *Service) heldChanged(ctx context.Context, tx pgx.Tx, r Request, more ..
 func (s *Service) DropHold(ctx context.Context, agentID, requestID string, actor Actor) (Request, error) {
 	var r Request
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		if r, err = s.reviewable(ctx, tx, agentID, requestID, actor); err != nil {
+		if r, _, err = s.reviewable(ctx, tx, agentID, requestID, actor); err != nil {
 			return err
 		}
 		free, ok, err := collect(tx.Query(ctx, `
@@ -165,26 +162,37 @@ func (s *Service) GiveReason(ctx context.Context, agentID, requestID string, act
 }
 
 // reviewable reads the question that a decision is about, which the actor may
-// decide, and locks it, so that
-// what refuses a move can be told truly. A hold of somebody else whose time is
-// over is ended on the way.
-func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string, actor Actor) (Request, error) {
-	r, ok, err := collect(tx.Query(ctx, `
+// decide, and locks it, so that what refuses a move can be told truly. A hold of
+// somebody else whose time is over is ended on the way. approver is the actor as
+// votes name them: the user who lives on after a merge, or the operator.
+func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string, actor Actor) (r Request, approver string, err error) {
+	var b pgx.Batch
+	var ok bool
+	may := actor.Admin
+	approver = actor.ID()
+	b.Queue(`
 		SELECT `+columns+`
 		FROM approval_requests r
 		WHERE r.id = `+questionOf+`
 		  AND r.agent_id = $2
-		FOR NO KEY UPDATE`, id, agentID))
-	if r, err = found(r, ok, err, id); err != nil {
-		return Request{}, err
+		FOR NO KEY UPDATE`, id, agentID).
+		Query(func(rows pgx.Rows) (err error) {
+			r, ok, err = collect(rows, nil)
+			return err
+		})
+	if !actor.Admin {
+		queueMayDecide(&b, id, actor.UserID, &may, &approver)
 	}
-	if err := mayDecide(ctx, tx, r, actor); err != nil {
-		return Request{}, err
+	if r, err = found(r, ok, db.Send(ctx, tx, &b), id); err != nil {
+		return Request{}, "", err
+	}
+	if !may {
+		return Request{}, "", mayNotDecide(ctx, tx, r, actor)
 	}
 	if h := r.Held(); h != nil && h.By != actor.ID() {
 		ended, ok, err := s.endHold(ctx, tx, r.ID)
 		if err != nil {
-			return Request{}, err
+			return Request{}, "", err
 		}
 		if ok {
 			r = ended
@@ -193,7 +201,7 @@ func (s *Service) reviewable(ctx context.Context, tx pgx.Tx, agentID, id string,
 	if r.Settings.Needed() > 1 {
 		r.Votes, err = Votes(ctx, tx, r.ID)
 	}
-	return r, err
+	return r, approver, err
 }
 
 // endHold ends a hold whose time is over. It rejects for somebody who still may,

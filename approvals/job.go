@@ -3,7 +3,6 @@ package approvals
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,39 +95,55 @@ func (s *Service) insert(ctx context.Context, tx pgx.Tx, jobs []river.InsertMany
 	return nil
 }
 
-// queueCards makes a delivery row and its job for every address of everybody who
-// may decide r and has none yet, or whom none was sent to because they might not;
-// for none while r is asked in its own session.
-func queueCards(ctx context.Context, tx pgx.Tx, r Request) ([]river.InsertManyParams, error) {
+// cards makes a delivery row and its job for every address of everybody who may
+// decide r and has none yet, or whom none was sent to because they might not; for
+// none while r is asked in its own session.
+func cards(ctx context.Context, tx pgx.Tx, r Request) (jobs []river.InsertManyParams, err error) {
 	if r.Mode == Realtime {
 		return nil, nil
 	}
-	all, err := reviewers(ctx, tx, r)
-	if err != nil {
-		return nil, err
+	var find, store pgx.Batch
+	var to []reviewer
+	queueReviewers(&find, r.ID, r.Settings, &to)
+	if err := db.Send(ctx, tx, &find); err != nil {
+		return nil, fmt.Errorf("list reviewers: %w", err)
 	}
-	var jobs []river.InsertManyParams
-	for _, to := range all {
-		id := uuid.Must(uuid.NewV7()).String()
-		button := make([]byte, 16)
-		rand.Read(button)
-		err := tx.QueryRow(ctx, `
-			INSERT INTO card_deliveries AS d (id, request_id, channel, identity, user_id, button_id)
-			VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (request_id, channel, identity) DO UPDATE
-			SET state = 'queued'
-			WHERE d.state = 'skipped'
-			RETURNING d.id`,
-			id, r.ID, to.Channel, to.Identity, to.UserID, button).Scan(&id)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-		case err != nil:
-			return nil, fmt.Errorf("queue card: %w", err)
-		default:
-			jobs = append(jobs, cardJob(DeliverArgs{DeliveryID: id}))
-		}
+	queueCards(&store, r, to, &jobs)
+	if err := db.Send(ctx, tx, &store); err != nil {
+		return nil, fmt.Errorf("queue cards: %w", err)
 	}
 	return jobs, nil
+}
+
+// queueCards has the batch b make the delivery rows of r for these reviewers, and
+// adds the jobs of those that were made.
+func queueCards(b *pgx.Batch, r Request, to []reviewer, jobs *[]river.InsertManyParams) {
+	if len(to) == 0 {
+		return
+	}
+	n := len(to)
+	ids, channels, identities, users, buttons := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([][]byte, n)
+	for i, to := range to {
+		ids[i], buttons[i] = uuid.Must(uuid.NewV7()).String(), make([]byte, 16)
+		rand.Read(buttons[i])
+		channels[i], identities[i], users[i] = to.Channel, to.Identity, to.UserID
+	}
+	b.Queue(`
+		INSERT INTO card_deliveries AS d (id, request_id, channel, identity, user_id, button_id)
+		SELECT card.id, $1, card.channel, card.identity, card.user_id, card.button_id
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) AS card (id, channel, identity, user_id, button_id)
+		ON CONFLICT (request_id, channel, identity) DO UPDATE
+		SET state = 'queued'
+		WHERE d.state = 'skipped'
+		RETURNING d.id`, r.ID, ids, channels, identities, users, buttons).
+		Query(func(rows pgx.Rows) error {
+			var id string
+			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+				*jobs = append(*jobs, cardJob(DeliverArgs{DeliveryID: id}))
+				return nil
+			})
+			return err
+		})
 }
 
 // DeliverOpen queues cards of an agent's open requests for reviewers who have
@@ -140,7 +155,7 @@ func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) er
 		return err
 	}
 	for _, r := range open {
-		jobs, err := queueCards(ctx, tx, r)
+		jobs, err := cards(ctx, tx, r)
 		if err != nil {
 			return err
 		}
@@ -152,30 +167,30 @@ func (s *Service) DeliverOpen(ctx context.Context, tx pgx.Tx, agentID string) er
 }
 
 // updateJobs queues the edit of every card of r.
-func updateJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertManyParams, error) {
-	rows, err := q.Query(ctx, `
-		SELECT id
-		FROM card_deliveries
-		WHERE request_id = $1
-		  AND state <> 'unreachable'`, r.ID)
-	if err != nil {
+func updateJobs(ctx context.Context, tx pgx.Tx, r Request) (jobs []river.InsertManyParams, err error) {
+	var b pgx.Batch
+	queueUpdates(&b, r, &jobs)
+	if err := db.Send(ctx, tx, &b); err != nil {
 		return nil, fmt.Errorf("find cards: %w", err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("find cards: %w", err)
-	}
-	jobs := make([]river.InsertManyParams, len(ids))
-	for i, id := range ids {
-		jobs[i] = cardJob(UpdateCardArgs{DeliveryID: id, Version: r.Version})
 	}
 	return jobs, nil
 }
 
-// changedJobs are what follows from every move of r: cards and requester.
-func changedJobs(ctx context.Context, q db.Queryer, r Request) ([]river.InsertManyParams, error) {
-	jobs, err := updateJobs(ctx, q, r)
-	return append(jobs, r.requesterJobs()...), err
+// queueUpdates has the batch b find the cards of r, and adds the jobs of their edits.
+func queueUpdates(b *pgx.Batch, r Request, jobs *[]river.InsertManyParams) {
+	b.Queue(`
+		SELECT id
+		FROM card_deliveries
+		WHERE request_id = $1
+		  AND state <> 'unreachable'`, r.ID).
+		Query(func(rows pgx.Rows) error {
+			var id string
+			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+				*jobs = append(*jobs, cardJob(UpdateCardArgs{DeliveryID: id, Version: r.Version}))
+				return nil
+			})
+			return err
+		})
 }
 
 // requesterJobs tell a person how r stands. It is for who works them to find where,

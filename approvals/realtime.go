@@ -56,7 +56,7 @@ func (s *Service) EndRealtime(ctx context.Context, id string) (Request, error) {
 		if err := s.audit(ctx, tx, "approval_handed_over", "system", r); err != nil {
 			return err
 		}
-		jobs, err := queueCards(ctx, tx, r)
+		jobs, err := cards(ctx, tx, r)
 		if err == nil && len(jobs) == 0 {
 			_, err = s.markUndelivered(ctx, tx, r.ID)
 		}

@@ -30,15 +30,22 @@ func MayDecide(ctx context.Context, q db.Queryer, r Request, userID string) (may
 	return may, nil
 }
 
-// mayDecide refuses everybody but the operator and those of MayDecide.
-func mayDecide(ctx context.Context, q db.Queryer, r Request, a Actor) error {
-	if a.Admin {
-		return nil
-	}
-	may, err := MayDecide(ctx, q, r, a.UserID)
-	if err != nil || may {
-		return err
-	}
+// queueMayDecide has the batch b look whether a user may decide the question that
+// a request belongs to, as MayDecide does, and who the user is after merges.
+func queueMayDecide(b *pgx.Batch, requestID, userID string, may *bool, live *string) {
+	b.Queue(`
+		SELECT approval_stands($2, `+aboutR+`),
+		       COALESCE((SELECT merged_into FROM users WHERE id = $2), $2)
+		FROM approval_requests r
+		WHERE r.id = `+questionOf, requestID, userID).
+		Query(func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{may, live}, func() error { return nil })
+			return err
+		})
+}
+
+// mayNotDecide says why an actor may not decide r.
+func mayNotDecide(ctx context.Context, q db.Queryer, r Request, a Actor) error {
 	own, err := identity.Same(ctx, q, a.UserID, r.RequesterID)
 	switch {
 	case err != nil:
@@ -57,9 +64,10 @@ type reviewer struct {
 	identity.Address
 }
 
-// reviewers lists every address of everybody who may decide r now.
-func reviewers(ctx context.Context, q db.Queryer, r Request) ([]reviewer, error) {
-	rows, err := q.Query(ctx, `
+// queueReviewers has the batch b list every address of everybody who may decide
+// a request now.
+func queueReviewers(b *pgx.Batch, requestID string, settings Settings, list *[]reviewer) {
+	b.Queue(`
 		WITH named AS MATERIALIZED (
 		    SELECT DISTINCT COALESCE(u.merged_into, u.id) AS id
 		    FROM approval_requests r
@@ -73,14 +81,14 @@ func reviewers(ctx context.Context, q db.Queryer, r Request) ([]reviewer, error)
 		FROM named
 		JOIN users every ON COALESCE(every.merged_into, every.id) = named.id
 		JOIN user_identities i ON i.user_id = every.id
-		ORDER BY named.id, i.channel, i.channel_user_id`, r.ID, r.Settings.byOwners())
-	if err != nil {
-		return nil, fmt.Errorf("list reviewers: %w", err)
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (to reviewer, err error) {
-		err = row.Scan(&to.UserID, &to.Channel, &to.Identity)
-		return to, err
-	})
+		ORDER BY named.id, i.channel, i.channel_user_id`, requestID, settings.byOwners()).
+		Query(func(rows pgx.Rows) (err error) {
+			*list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (to reviewer, err error) {
+				err = row.Scan(&to.UserID, &to.Channel, &to.Identity)
+				return to, err
+			})
+			return err
+		})
 }
 
 // Reviewing lists the agents of which the user may decide an open request.

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
+	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/session"
 )
@@ -143,33 +144,33 @@ func (s *Service) told(ctx context.Context, tx pgx.Tx, event, move, id string) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", event, err)
 	}
+	var b pgx.Batch
+	var jobs []river.InsertManyParams
 	for i, r := range moved {
-		if err := r.tellReach(ctx, tx, event); err != nil {
+		if err := r.queueReach(&b, event); err != nil {
 			return nil, err
 		}
 		if r.DuplicateOf != nil {
 			continue
 		}
 		moved[0], moved[i] = moved[i], moved[0]
-		if err := s.audit(ctx, tx, event, "system", r); err != nil {
+		if err := audit.Queue(ctx, &b, r.record(event, "system")); err != nil {
 			return nil, err
 		}
-		if err := s.insert(ctx, tx, []river.InsertManyParams{
-			cardJob(NotifyRequesterArgs{RequestID: r.ID, Version: r.Version, News: event}),
-		}); err != nil {
-			return nil, err
-		}
+		jobs = append(jobs, cardJob(NotifyRequesterArgs{RequestID: r.ID, Version: r.Version, News: event}))
 	}
-	return moved, nil
+	if err := db.Send(ctx, tx, &b); err != nil {
+		return nil, fmt.Errorf("%s: %w", event, err)
+	}
+	return moved, s.insert(ctx, tx, jobs)
 }
 
-// tellReach tells the session of r that its question reaches nobody, or somebody
-// after all.
-func (r Request) tellReach(ctx context.Context, tx pgx.Tx, event string) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, event, map[string]any{
+// queueReach has the batch b tell the session of r that its question reaches
+// nobody, or somebody after all.
+func (r Request) queueReach(b *pgx.Batch, event string) error {
+	return session.QueueAppend(b, r.AgentID, r.SessionID, event, map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.ResourceKey,
 	})
-	return err
 }
 
 // repairReach covers jobs and looks that were lost.

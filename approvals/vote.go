@@ -63,31 +63,28 @@ type verdict struct {
 	votes      []Vote
 }
 
-// judge counts d with the votes that stand; the request is locked. A second
-// approval of one person is refused.
-func judge(ctx context.Context, tx pgx.Tx, r Request, d Decision) (v verdict, refused, err error) {
+// judge counts d, which approver gives, with the votes that stand; the request is
+// locked. A second approval of one person is refused.
+func judge(r Request, d Decision, approver string) (v verdict, refused error) {
 	if !d.Approve {
-		return verdict{status: Rejected, votes: r.Votes}, nil, nil
+		return verdict{status: Rejected, votes: r.Votes}, nil
 	}
-	own := Vote{RequestID: r.ID, Name: d.Actor.Name, Via: d.Actor.Via, Resolution: d.Resolution, Counts: true}
+	own := Vote{RequestID: r.ID, Approver: approver, Name: d.Actor.Name, Via: d.Actor.Via, Resolution: d.Resolution, Counts: true}
 	if d.Resolution == policy.Persistent {
 		own.Extent = &d.Extent
 	}
-	if own.Approver, err = liveID(ctx, tx, d.Actor.ID()); err != nil {
-		return v, nil, err
-	}
 	if earlier, voted := r.voteOf(own.Approver); voted {
-		return v, alreadyVoted(r, earlier), nil
+		return v, alreadyVoted(r, earlier)
 	}
 	r.Votes = append(slices.Clone(r.Votes), own)
 	v = verdict{status: Pending, votes: r.Votes}
 	counted := r.Counted()
 	if len(counted) < r.Settings.Needed() {
-		return v, nil, nil
+		return v, nil
 	}
 	narrowest := slices.MinFunc(counted, func(a, b Vote) int { return a.width() - b.width() })
 	v.status, v.resolution, v.extent = Approved, &narrowest.Resolution, narrowest.Extent
-	return v, nil, nil
+	return v, nil
 }
 
 // voteOf is the approval that somebody, by the id they live on as, has given before.
@@ -109,15 +106,6 @@ func (v Vote) width() int {
 	return width
 }
 
-// liveID is the user who lives on after a merge; other ids are themselves.
-func liveID(ctx context.Context, q db.Queryer, id string) (live string, err error) {
-	err = q.QueryRow(ctx, `SELECT COALESCE((SELECT merged_into FROM users WHERE id = $1), $1)`, id).Scan(&live)
-	if err != nil {
-		return "", fmt.Errorf("follow merge: %w", err)
-	}
-	return live, nil
-}
-
 func alreadyVoted(r Request, v Vote) error {
 	return &fault.Error{Kind: fault.Conflict, Code: "already_voted",
 		Message: fmt.Sprintf("you approved request %d already; %s", r.ShortID, r.Tally()),
@@ -129,9 +117,9 @@ func (r Request) Tally() string {
 	return fmt.Sprintf("%d of %d approvals", len(r.Counted()), r.Settings.Needed())
 }
 
-// voted writes what follows from a vote, be it the last or not.
-func (s *Service) voted(ctx context.Context, tx pgx.Tx, r Request, d Decision) error {
-	return audit.Write(ctx, tx, audit.Record{Kind: "approval_vote", AgentID: r.AgentID, Actor: d.Actor.ID(), Data: map[string]any{
+// queueVoted has the batch b write the record of a vote, be it the last or not.
+func queueVoted(ctx context.Context, b *pgx.Batch, r Request, d Decision) error {
+	return audit.Queue(ctx, b, audit.Record{Kind: "approval_vote", AgentID: r.AgentID, Actor: d.Actor.ID(), Data: map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "name": d.Actor.Name, "via": d.Actor.Via,
 		"resolution": d.Resolution, "reason": d.Reason, "approvals": len(r.Counted()), "quorum": r.Settings.Needed(),
 	}})

@@ -48,14 +48,25 @@ func Write(ctx context.Context, q db.Queryer, r Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = q.Exec(ctx, `
-		INSERT INTO audit_queue (kind, agent_id, actor, data)
-		VALUES ($1, $2, $3, $4)`, r.Kind, r.AgentID, actor, data)
-	if err != nil {
+	if _, err := q.Exec(ctx, insertRecord, r.Kind, r.AgentID, actor, data); err != nil {
 		return fmt.Errorf("write audit record %s: %w", r.Kind, err)
 	}
 	return nil
 }
+
+// Queue is Write as a statement of the batch b.
+func Queue(ctx context.Context, b *pgx.Batch, r Record) error {
+	actor, data, err := r.encoded(ctx)
+	if err != nil {
+		return err
+	}
+	b.Queue(insertRecord, r.Kind, r.AgentID, actor, data)
+	return nil
+}
+
+const insertRecord = `
+	INSERT INTO audit_queue (kind, agent_id, actor, data)
+	VALUES ($1, $2, $3, $4)`
 
 // Chainer moves queued records into the chain.
 type Chainer struct {

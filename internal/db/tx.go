@@ -28,3 +28,12 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, do func(pgx.Tx) error) error 
 	}
 	return nil
 }
+
+// Send runs the statements of b within tx in one round trip, each seeing what those before it did,
+// and hands their results to the functions that they were queued with.
+func Send(ctx context.Context, tx pgx.Tx, b *pgx.Batch) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, b).Close()
+}

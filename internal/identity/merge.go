@@ -209,13 +209,34 @@ func personOf(param string) string {
 // PersonIDs gives every id of the person whom id names, or id alone when it
 // names no user: what was asked or granted under any of them is theirs.
 func PersonIDs(ctx context.Context, q db.Queryer, id string) ([]string, error) {
-	if id == "" || strings.HasPrefix(id, AgentRequester("")) {
+	if noUser(id) {
 		return []string{id}, nil
 	}
-	rows, err := q.Query(ctx, personOf("$1")+` ORDER BY person.id`, id)
+	rows, err := q.Query(ctx, personIDs, id)
 	if err != nil {
 		return nil, fmt.Errorf("read ids of a person: %w", err)
 	}
+	return collectIDs(rows, id)
+}
+
+// QueuePersonIDs is PersonIDs as a statement of the batch b.
+func QueuePersonIDs(b *pgx.Batch, id string, ids *[]string) {
+	if noUser(id) {
+		*ids = []string{id}
+		return
+	}
+	b.Queue(personIDs, id).Query(func(rows pgx.Rows) (err error) {
+		*ids, err = collectIDs(rows, id)
+		return err
+	})
+}
+
+var personIDs = personOf("$1") + ` ORDER BY person.id`
+
+// noUser tells whether an id can be none of a user.
+func noUser(id string) bool { return id == "" || strings.HasPrefix(id, AgentRequester("")) }
+
+func collectIDs(rows pgx.Rows, id string) ([]string, error) {
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("read ids of a person: %w", err)

@@ -75,6 +75,21 @@ func Ensure(ctx context.Context, q db.Queryer, s Session) error {
 	return follow(ctx, q, s)
 }
 
+// QueueStands has the batch b look whether s is stored just as it is: then Ensure
+// has nothing to do.
+func QueueStands(b *pgx.Batch, s Session, stands *bool) {
+	b.Queue(`
+		SELECT EXISTS (
+		    SELECT 1
+		    FROM sessions
+		    WHERE id = $1
+		      AND agent_id = $2
+		      AND requester_id = $3
+		      AND key_prefix = $4
+		)`, s.ID, s.AgentID, s.RequesterID, s.KeyPrefix).
+		QueryRow(func(row pgx.Row) error { return row.Scan(stands) })
+}
+
 // follow gives the session of a key that is bound to a user to whom the key
 // speaks for now: after a merge was undone that is not the person who had the
 // session while the merge stood. Any other requester is refused.
@@ -212,15 +227,27 @@ func Append(ctx context.Context, tx pgx.Tx, agentID, sessionID, eventType string
 		return 0, fmt.Errorf("encode %s event: %w", eventType, err)
 	}
 	var id int64
-	err = tx.QueryRow(ctx, `
-		WITH started AS MATERIALIZED (SELECT pg_current_xact_id() AS xid)
-		INSERT INTO session_events (id, session_id, agent_id, type, payload)
-		SELECT nextval('session_event_ids'), $1, $2, $3, $4
-		FROM started
-		WHERE started.xid IS NOT NULL
-		RETURNING id`, sessionID, agentID, eventType, body).Scan(&id)
-	if err != nil {
+	if err := tx.QueryRow(ctx, insertEvent, sessionID, agentID, eventType, body).Scan(&id); err != nil {
 		return 0, fmt.Errorf("append %s event: %w", eventType, err)
 	}
 	return id, nil
 }
+
+// QueueAppend is Append as a statement of the batch b, which the caller sends in
+// a transaction.
+func QueueAppend(b *pgx.Batch, agentID, sessionID, eventType string, payload any) error {
+	body, err := json.Marshal(payload)
+	if err != nil {
+		return fmt.Errorf("encode %s event: %w", eventType, err)
+	}
+	b.Queue(insertEvent, sessionID, agentID, eventType, body)
+	return nil
+}
+
+const insertEvent = `
+	WITH started AS MATERIALIZED (SELECT pg_current_xact_id() AS xid)
+	INSERT INTO session_events (id, session_id, agent_id, type, payload)
+	SELECT nextval('session_event_ids'), $1, $2, $3, $4
+	FROM started
+	WHERE started.xid IS NOT NULL
+	RETURNING id`
