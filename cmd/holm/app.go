@@ -58,7 +58,7 @@ type app struct {
 	servers   *servers.Store
 	gateway   *gateway.Gateway
 	bot       *bot.Bot
-	jobs      *river.Client[pgx.Tx]
+	jobs      *jobs.Client
 	chainer   *audit.Chainer
 	webhooks  *webhook.Fanout
 	database  *embedded.Server

@@ -33,7 +33,7 @@ type desk struct {
 	url     string
 	pool    *pgxpool.Pool
 	hub     *wake.Hub
-	jobs    *river.Client[pgx.Tx]
+	jobs    *jobs.Client
 	service *approvals.Service
 	agents  []string
 	owners  []string        // of the agents, where they have any
@@ -80,7 +80,7 @@ func openPool(b *testing.B, url string) *pgxpool.Pool {
 }
 
 // newProcess is what one Holm process has of it: a hub that listens, and a service.
-func newProcess(b *testing.B, pool *pgxpool.Pool) (*wake.Hub, *river.Client[pgx.Tx], *approvals.Service) {
+func newProcess(b *testing.B, pool *pgxpool.Pool) (*wake.Hub, *jobs.Client, *approvals.Service) {
 	b.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	hub := wake.New(pool, log)
@@ -315,7 +315,8 @@ func pickUp(b *testing.B, burst int) (delays []time.Duration) {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	workers, worker := river.NewWorkers(), &timedWorker{begun: make(chan time.Time, burst)}
 	river.AddWorker(workers, worker)
-	client, err := jobs.New(jobs.Config{Pool: pool, Hub: wake.New(pool, log), Log: log, Workers: workers})
+	hub, _, _ := newProcess(b, pool)
+	client, err := jobs.New(jobs.Config{Pool: pool, Hub: hub, Log: log, Workers: workers})
 	must(b, err)
 	must(b, client.Start(ctx))
 	defer func() { must(b, client.Stop(ctx)) }()
@@ -324,8 +325,10 @@ func pickUp(b *testing.B, burst int) (delays []time.Duration) {
 		for i := range params {
 			params[i] = river.InsertManyParams{Args: bareJob{int64(i)}}
 		}
-		_, err := client.InsertMany(ctx, params)
-		must(b, err)
+		must(b, db.InTx(ctx, pool, func(tx pgx.Tx) error {
+			_, err := client.InsertManyTx(ctx, tx, params)
+			return err
+		}))
 		queued := time.Now()
 		for range burst {
 			delays = append(delays, max((<-worker.begun).Sub(queued), 0))

@@ -20,13 +20,32 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, do func(pgx.Tx) error) error 
 	// this does nothing.
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 
-	if err := do(tx); err != nil {
+	began := &begun{Tx: tx}
+	if err := do(began); err != nil {
 		return err
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("commit transaction: %w", err)
 	}
+	for _, follow := range began.after {
+		follow()
+	}
 	return nil
+}
+
+// begun is a transaction of InTx.
+type begun struct {
+	pgx.Tx
+	after []func()
+}
+
+// AfterCommit has InTx call follow once tx is committed. It is not called after a rollback, nor
+// when the end of a commit is unknown, nor for a transaction that InTx did not begin: what loses
+// something by that needs another way besides.
+func AfterCommit(tx pgx.Tx, follow func()) {
+	if began, ok := tx.(*begun); ok {
+		began.after = append(began.after, follow)
+	}
 }
 
 // Send runs the statements of b within tx in one round trip, each seeing what those before it did,

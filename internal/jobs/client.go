@@ -38,11 +38,18 @@ const (
 	jobTimeout = 30 * time.Second
 	// fetchCooldown bounds how long a new job waits for a busy fetcher; people
 	// wait for these jobs.
-	fetchCooldown = 10 * time.Millisecond
+	fetchCooldown = 2 * time.Millisecond
 )
 
-// New makes a River client on the schema that db.Migrate fills.
-func New(c Config) (*river.Client[pgx.Tx], error) {
+// Client is River's. Jobs that it inserts within a transaction of db.InTx are
+// picked up at once.
+type Client struct {
+	*river.Client[pgx.Tx]
+	hub *wake.Hub
+}
+
+// New makes a Client on the schema that db.Migrate fills.
+func New(c Config) (*Client, error) {
 	config := &river.Config{
 		ID:                   clientID(c.Hub.Process()),
 		Schema:               db.RiverSchema,
@@ -61,11 +68,39 @@ func New(c Config) (*river.Client[pgx.Tx], error) {
 		}
 		config.PeriodicJobs = c.Periodic
 	}
-	client, err := river.NewClient(riverpgxv5.New(c.Pool), config)
+	client, err := river.NewClient(driver{riverpgxv5.New(c.Pool)}, config)
 	if err != nil {
 		return nil, fmt.Errorf("set up jobs: %w", err)
 	}
-	return client, nil
+	return &Client{client, c.Hub}, nil
+}
+
+// driver keeps River from telling of a new job within the transaction that inserts
+// it. It would leave that out when it has told of another within the cooldown, by
+// the time of the statements: where the other transaction is the first to commit, its
+// notice comes too early for this job, which then waits for the poll. And commits
+// that notify wait for each other.
+type driver struct{ *riverpgxv5.Driver }
+
+// SupportsListenNotify is about sending alone; River listens all the same.
+func (driver) SupportsListenNotify() bool { return false }
+
+// insertTopic is where River listens for the names of queues that have new jobs.
+const insertTopic = db.RiverSchema + ".river_insert"
+
+// InsertManyTx inserts jobs with the caller's transaction, and tells all processes of
+// those that are due after the commit. Where that is lost they wait for the poll.
+func (c *Client) InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
+	inserted, err := c.Client.InsertManyTx(ctx, tx, params)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range inserted {
+		if queue := one.Job.Queue; one.Job.State == rivertype.JobStateAvailable {
+			db.AfterCommit(tx, func() { c.hub.Tell(insertTopic, fmt.Sprintf(`{"queue": %q}`, queue)) })
+		}
+	}
+	return inserted, nil
 }
 
 // Every is a periodic job that also runs when a process takes over.

@@ -66,7 +66,7 @@ func living(t *testing.T, pool *pgxpool.Pool) (hub *wake.Hub, end func()) {
 }
 
 // process works tasks, on the default queue and on "cards", until the test ends.
-func process(t *testing.T, pool *pgxpool.Pool, do func(string) error, periodic ...*river.PeriodicJob) *river.Client[pgx.Tx] {
+func process(t *testing.T, pool *pgxpool.Pool, do func(string) error, periodic ...*river.PeriodicJob) *jobs.Client {
 	t.Helper()
 	hub, _ := living(t, pool)
 	workers := river.NewWorkers()

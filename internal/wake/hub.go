@@ -20,7 +20,9 @@ import (
 
 const (
 	channel = "holm_wake"
-	// maxPayload stays below PostgreSQL's limit of 8000 bytes for a NOTIFY.
+	// tooLong is the first length that PostgreSQL does not take in a NOTIFY;
+	// maxPayload stays below it.
+	tooLong    = 8000
 	maxPayload = 7500
 	// aliveClass is the first half of the advisory lock that a process holds
 	// for as long as its LISTEN connection lives.
@@ -36,8 +38,12 @@ type Hub struct {
 	mu      sync.Mutex
 	waiters map[string]map[*Waiter]struct{}
 	pending map[string]struct{}
+	told    map[notice]struct{}
 	kick    chan struct{}
 }
+
+// notice is what a NOTIFY carries.
+type notice struct{ channel, payload string }
 
 // New makes a Hub on pool. It works within the process before Run is called.
 func New(pool *pgxpool.Pool, log *slog.Logger) *Hub {
@@ -47,6 +53,7 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Hub {
 		id:      rand.Int32(),
 		waiters: map[string]map[*Waiter]struct{}{},
 		pending: map[string]struct{}{},
+		told:    map[notice]struct{}{},
 		kick:    make(chan struct{}, 1),
 	}
 }
@@ -97,6 +104,19 @@ func (h *Hub) Publish(keys ...string) {
 		h.pending[key] = struct{}{}
 	}
 	h.mu.Unlock()
+	h.turn()
+}
+
+// Tell sends a NOTIFY that others than Hubs listen for, as Publish does: after the
+// commit, with what else there is to send.
+func (h *Hub) Tell(channel, payload string) {
+	h.mu.Lock()
+	h.told[notice{channel, payload}] = struct{}{}
+	h.mu.Unlock()
+	h.turn()
+}
+
+func (h *Hub) turn() {
 	select {
 	case h.kick <- struct{}{}:
 	default:
@@ -191,8 +211,9 @@ func (h *Hub) listen(ctx context.Context) error {
 	}
 }
 
-// notify sends all keys published since its last turn in as few notices as
-// they fit, so that commits do not queue behind the lock of a NOTIFY.
+// notify sends all that was published and told since its last turn in one
+// statement and as few notices as it fits, so that commits do not queue behind the
+// lock of a NOTIFY.
 func (h *Hub) notify(ctx context.Context) {
 	for {
 		select {
@@ -200,33 +221,44 @@ func (h *Hub) notify(ctx context.Context) {
 			return
 		case <-h.kick:
 		}
-		for _, payload := range h.takePayloads() {
-			_, err := h.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload)
-			if err != nil && !errors.Is(err, context.Canceled) {
-				h.log.Warn("other processes could not be notified; they will poll", "error", err)
-			}
+		channels, payloads := h.takeNotices()
+		if len(channels) == 0 {
+			continue // all was sent at the turn before
+		}
+		_, err := h.pool.Exec(ctx, `
+			SELECT pg_notify(n.channel, n.payload)
+			FROM unnest($1::text[], $2::text[]) n (channel, payload)`, channels, payloads)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			h.log.Warn("other processes could not be notified; they will poll", "error", err)
 		}
 	}
 }
 
-func (h *Hub) takePayloads() []string {
+func (h *Hub) takeNotices() (channels, payloads []string) {
 	h.mu.Lock()
-	keys := h.pending
-	h.pending = map[string]struct{}{}
+	keys, told := h.pending, h.told
+	h.pending, h.told = map[string]struct{}{}, map[notice]struct{}{}
 	h.mu.Unlock()
 
+	add := func(to, payload string) { channels, payloads = append(channels, to), append(payloads, payload) }
+	for n := range told {
+		add(n.channel, n.payload)
+	}
 	head := strconv.Itoa(int(h.id))
-	var payloads []string
 	payload := head
 	for key := range keys {
+		if len(head)+len(key)+1 >= tooLong { // one that PostgreSQL refuses would cost the others theirs
+			h.log.Warn("a key is too long for other processes to be told; they will poll", "bytes", len(key))
+			continue
+		}
 		if payload != head && len(payload)+len(key)+1 > maxPayload {
-			payloads = append(payloads, payload)
+			add(channel, payload)
 			payload = head
 		}
 		payload += "\n" + key
 	}
-	if payload == head {
-		return nil // all was sent at the turn before
+	if payload != head {
+		add(channel, payload)
 	}
-	return append(payloads, payload)
+	return channels, payloads
 }

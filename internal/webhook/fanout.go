@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/internal/db"
+	"holm/internal/jobs"
 	"holm/internal/session"
 	"holm/internal/wake"
 )
@@ -27,7 +28,7 @@ const ChangedKey = "webhooks"
 type Fanout struct {
 	Pool *pgxpool.Pool
 	Hub  *wake.Hub
-	Jobs *river.Client[pgx.Tx]
+	Jobs *jobs.Client
 	Log  *slog.Logger
 }
 

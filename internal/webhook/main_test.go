@@ -35,7 +35,7 @@ type world struct {
 	pool   *pgxpool.Pool
 	hub    *wake.Hub
 	keeper *secret.Keeper
-	jobs   *river.Client[pgx.Tx]
+	jobs   *jobs.Client
 }
 
 func newWorld(t *testing.T) *world {
