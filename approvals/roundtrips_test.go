@@ -92,12 +92,12 @@ func TestAskingAndDecidingTakeFewRoundTrips(t *testing.T) {
 		trips, statements int // at most
 		do                func()
 	}{
-		// begin, look, store, announce, jobs and their notice, commit
-		{"a question to four owners", 7, 13, func() { r = w.ask(w.call(`{"n":1}`)) }},
+		// begin, look, store, announce, jobs, commit
+		{"a question to four owners", 6, 12, func() { r = w.ask(w.call(`{"n":1}`)) }},
 		{"the same again", 3, 6, func() { w.ask(w.call(`{"n":1}`)) }},
-		// begin, lock, move, write what follows, jobs and their notice, commit
-		{"a decision", 7, 12, func() { r = w.approve(r, policy.Once) }},
-		{"a claim", 6, 8, func() { w.claims(r) }},
+		// begin, lock, move, write what follows, jobs, commit
+		{"a decision", 6, 10, func() { r = w.approve(r, policy.Once) }},
+		{"a claim", 5, 6, func() { w.claims(r) }},
 	} {
 		sent := counted.of(step.do)
 		if n := len(slices.Concat(sent...)); len(sent) > step.trips || n > step.statements {
