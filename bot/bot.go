@@ -57,6 +57,7 @@ type Config struct {
 type Bot struct {
 	Config
 	turns    *turns
+	talkers  *talkers
 	commands []*command
 
 	refreshing sync.Mutex
@@ -77,7 +78,7 @@ func New(c Config) (*Bot, error) {
 	case c.Agent == "":
 		return nil, errors.New("bot: Agent is required")
 	}
-	b := &Bot{Config: c, channels: map[string]*connection{}, turns: newTurns(c.Pool), commands: table()}
+	b := &Bot{Config: c, channels: map[string]*connection{}, turns: newTurns(c.Pool), talkers: newTalkers(), commands: table()}
 	for _, ch := range c.Channels {
 		if b.channels[ch.Namespace()] != nil {
 			return nil, fmt.Errorf("bot: two channels have the namespace %q", ch.Namespace())
@@ -91,7 +92,7 @@ func New(c Config) (*Bot, error) {
 // Only processes that have the channels may work them, and those of CallQueue
 // only one that has a Runner.
 func Queues() []string {
-	return []string{InboxQueue, approvals.CardQueue, session.MessageQueue, CallQueue}
+	return []string{InboxQueue, TalkQueue, approvals.CardQueue, session.MessageQueue, CallQueue}
 }
 
 // AddWorkers registers the workers of all jobs in Queues.

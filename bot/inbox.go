@@ -16,9 +16,14 @@ import (
 	"holm/internal/identity"
 )
 
-// InboxQueue is the River queue of what platforms sent. A tap waits in it for no
-// card that is on its way, however slow a platform takes those.
-const InboxQueue = "inbox"
+// What platforms sent is handled in two River queues. A tap waits in InboxQueue for
+// no card that is on its way, however slow a platform takes those, and for nothing
+// of what anybody types: that is TalkQueue's, whose workers wait for the chats that
+// their replies go to.
+const (
+	InboxQueue = "inbox"
+	TalkQueue  = "talk"
+)
 
 // inboxArgs handles one stored event.
 type inboxArgs struct {
@@ -36,11 +41,12 @@ const inboxAttempts = 7
 // Store implements Inbox: the payloads and the jobs that handle them commit
 // together. However many come at once, they cost a few round trips.
 func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) error {
-	ids, payloads := make([]string, len(events)), make([]string, len(events))
+	ids, payloads, queues := make([]string, len(events)), make([]string, len(events)), map[string]string{}
 	for i, e := range events {
 		// PostgreSQL refuses text that is no UTF-8; refused for ever, such an event
 		// would block all that come after it.
 		ids[i], payloads[i] = e.ID, string(bytes.ToValidUTF8(e.Payload, []byte("\uFFFD")))
+		queues[e.ID] = b.queueOf(namespace, e.Payload)
 	}
 	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
@@ -55,7 +61,7 @@ func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) e
 		jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (river.InsertManyParams, error) {
 			args := inboxArgs{Channel: namespace}
 			err := row.Scan(&args.EventID)
-			return river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: InboxQueue, MaxAttempts: inboxAttempts}}, err
+			return river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: queues[args.EventID], MaxAttempts: inboxAttempts}}, err
 		})
 		if err != nil || len(jobs) == 0 {
 			return err
@@ -68,6 +74,17 @@ func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) e
 	}
 	crashpoint.Reach(crashpoint.StoredUpdate)
 	return nil
+}
+
+// queueOf is InboxQueue for what somebody does with a card or a form.
+func (b *Bot) queueOf(namespace string, payload json.RawMessage) string {
+	if c := b.opened(namespace); c != nil {
+		ev, ok, err := c.Decode(payload)
+		if err == nil && ok && (ev.Kind == Tap || ev.Kind == Reply || ev.Kind == Closed) {
+			return InboxQueue
+		}
+	}
+	return TalkQueue
 }
 
 // LastID implements Inbox.
@@ -108,7 +125,7 @@ func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error
 	crashpoint.Reach(crashpoint.HandlingUpdate)
 	last := job.Attempt >= job.MaxAttempts
 	if err := w.bot.handlePayload(ctx, job.Args, payload, last); err != nil {
-		if !last {
+		if later := (*river.JobSnoozeError)(nil); !last || errors.As(err, &later) {
 			return err
 		}
 		w.bot.Log.Error("an event could not be handled and is given up",
@@ -161,13 +178,21 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 	if err != nil || !ok {
 		return err
 	}
+	who := identity.Address{Channel: namespace, Identity: ev.Identity}
+	if ev.Kind == Text {
+		return b.talkers.bounded(who, func() error { return b.handleEvent(ctx, ch, who, ev, event, last) })
+	}
+	return b.handleEvent(ctx, ch, who, ev, event, last)
+}
+
+func (b *Bot) handleEvent(ctx context.Context, ch Channel, who identity.Address, ev Event, event inboxArgs, last bool) error {
 	if namer, ok := ch.(Namer); ok && ev.Name == "" {
 		ev.Name = namer.NameOf(ctx, ev.Identity)
 	}
-	if err := identity.LearnName(ctx, b.Pool, identity.Address{Channel: namespace, Identity: ev.Identity}, ev.Name); err != nil {
+	if err := identity.LearnName(ctx, b.Pool, who, ev.Name); err != nil {
 		return err
 	}
-	if err := b.noteRoute(ctx, namespace, ev); err != nil {
+	if err := b.noteRoute(ctx, who.Channel, ev); err != nil {
 		return err
 	}
 	switch ev.Kind {

@@ -87,7 +87,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{
-			bot.InboxQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4},
+			bot.InboxQueue: {MaxWorkers: 8}, bot.TalkQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, river.QueueDefault: {MaxWorkers: 2}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4},
 		},
 	}))
 	w.tx(func(tx pgx.Tx) error {
@@ -212,16 +212,14 @@ func token(c bot.Card, label string) string {
 	return ""
 }
 
-// token waits for the card of r at a person and gives a button's token.
-func (w *world) token(who string, r approvals.Request, label string) string {
+// token waits for a button on the card of r at a person, and gives its token.
+func (w *world) token(who string, r approvals.Request, label string) (text string) {
 	w.t.Helper()
 	m := w.card(who, r)
-	w.chat.mu.Lock()
-	defer w.chat.mu.Unlock()
-	text := token(m.card, label)
-	if text == "" {
-		w.t.Fatalf("no button %q on %+v", label, m.card)
-	}
+	w.see(fmt.Sprintf("the button %q of %s", label, who), func() bool {
+		text = token(m.card, label)
+		return text != ""
+	})
 	return text
 }
 
@@ -353,7 +351,7 @@ func (w *world) startTwin() {
 	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
 		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{bot.InboxQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
+		Queues: map[string]river.QueueConfig{bot.InboxQueue: {MaxWorkers: 8}, bot.TalkQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
 	}))
 	if err := client.Start(w.ctx); err != nil {
 		w.t.Fatal(err)
