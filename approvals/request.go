@@ -233,6 +233,15 @@ type Filter struct {
 	Limit int
 }
 
+// listedFor is the condition that a person, by all their ids, may decide r. Who
+// owns nothing decides only where a rule says who does, which spares them a look
+// at all requests there ever were.
+func listedFor(person, ids string) string {
+	return `(r.settings ? 'panels' OR EXISTS (
+		    SELECT FROM agent_members m WHERE m.agent_id = $1 AND m.user_id = ANY(` + ids + `) AND m.role = 'owner'))
+		AND approval_stands(` + person + `, ` + aboutR + `)`
+}
+
 // List gives an agent's requests, the newest first.
 func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Request, error) {
 	if f.Limit <= 0 || f.Limit > 200 {
@@ -246,6 +255,10 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 	if err != nil {
 		return nil, err
 	}
+	reviewer, err := identity.PersonIDs(ctx, q, f.ReviewerID)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(ctx, `
 		SELECT `+columns+`
 		FROM approval_requests r
@@ -253,12 +266,12 @@ func List(ctx context.Context, q db.Queryer, agentID string, f Filter) ([]Reques
 		  AND ($2 = '' OR r.status = $2)
 		  AND ($3 = '' OR r.requester_id = ANY($6))
 		  AND ($4 = '' OR r.id < $4)
-		  AND ($7 = '' OR approval_stands($7, `+aboutR+`))
-		  AND ($8 = '' OR r.requester_id = ANY($9) OR r.by_key <> '' AND $8 = 'agent:' || r.agent_id OR approval_stands($8, `+aboutR+`))
+		  AND ($7 = '' OR `+listedFor("$7", "$11")+`)
+		  AND ($8 = '' OR r.requester_id = ANY($9) OR r.by_key <> '' AND $8 = 'agent:' || r.agent_id OR `+listedFor("$8", "$9")+`)
 		  AND ($2 <> 'pending' OR r.expires_at > clock_timestamp())
 		  AND ($10 OR r.duplicate_of IS NULL)
 		ORDER BY r.id DESC
-		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer, f.Duplicates)
+		LIMIT $5`, agentID, string(f.Status), f.RequesterID, f.Before, f.Limit, asked, f.ReviewerID, f.SeenBy, seer, f.Duplicates, reviewer)
 	if err != nil {
 		return nil, fmt.Errorf("list approval requests: %w", err)
 	}

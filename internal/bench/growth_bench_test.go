@@ -58,6 +58,12 @@ var growthOps = []struct {
 	{"list-requester", (*desk).someOpen, func(d *desk, _ []approvals.Request, i int) error {
 		return d.list(i, approvals.Filter{RequesterID: fmt.Sprintf("user-%d-0", i%len(d.agents)), Limit: 1})
 	}},
+	{"list-guest", (*desk).someOpen, func(d *desk, _ []approvals.Request, i int) error {
+		return d.list(i, approvals.Filter{SeenBy: fmt.Sprintf("user-%d-0", i%len(d.agents))})
+	}},
+	{"list-owner", (*desk).someOpen, func(d *desk, _ []approvals.Request, i int) error {
+		return d.list(i, approvals.Filter{SeenBy: d.owners[i%len(d.owners)], Limit: openNow / manyAgents})
+	}},
 	{"by-short", (*desk).someOpen, func(d *desk, open []approvals.Request, i int) error {
 		r := open[i%len(open)]
 		_, err := approvals.GetShort(context.Background(), d.pool, r.AgentID, r.ShortID)
