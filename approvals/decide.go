@@ -205,7 +205,7 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, id string, d Decision, v 
 		SELECT `+columns+`
 		FROM r`,
 		id, string(v.status), v.resolution, v.extent, d.Actor.ID(), d.Actor.Name, d.Actor.Via, d.Reason,
-		d.Resolution, ownExtent, d.Approve, int(d.held), d.TryDifferently))
+		d.Resolution, ownExtent, d.Approve && !v.again, int(d.held), d.TryDifferently))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("decide: %w", err)
 	}

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/internal/db"
+	"holm/internal/fault"
 	"holm/internal/session"
 )
 
@@ -20,18 +22,22 @@ type EscalateArgs struct {
 // Kind names the job in River's table.
 func (EscalateArgs) Kind() string { return "approval_escalate" }
 
+// escalateAt is when the escalation of r is due.
+func (r Request) escalateAt() time.Time {
+	return r.CreatedAt.Add(time.Duration(r.Settings.EscalateAfterMinutes) * time.Minute)
+}
+
 // escalateJobs schedule the escalation of a new request.
 func escalateJobs(r Request) []river.InsertManyParams {
 	if r.Settings.EscalateAfterMinutes == 0 {
 		return nil
 	}
-	at := r.CreatedAt.Add(time.Duration(r.Settings.EscalateAfterMinutes) * time.Minute)
-	return []river.InsertManyParams{{Args: EscalateArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: at}}}
+	return []river.InsertManyParams{{Args: EscalateArgs{RequestID: r.ID}, InsertOpts: &river.InsertOpts{ScheduledAt: r.escalateAt()}}}
 }
 
 // Escalate lets the rule's further people decide an open request as well and
-// sends them cards; those asked before stay asked. It happens once, and not
-// after the end.
+// sends them cards; those asked before stay asked. It happens once, not after the
+// end, and not while the requester is asked in their own session.
 func (s *Service) Escalate(ctx context.Context, id string) error {
 	var r Request
 	var escalated bool
@@ -43,6 +49,7 @@ func (s *Service) Escalate(ctx context.Context, id string) error {
 			WHERE r.id = $1
 			  AND r.escalated_at IS NULL
 			  AND r.status = 'pending'
+			  AND r.mode = 'async'
 			  AND clock_timestamp() < r.expires_at
 			RETURNING `+columns, id))
 		if err != nil || !escalated {
@@ -73,7 +80,37 @@ type EscalateWorker struct {
 	Service *Service
 }
 
-// Work escalates once, however often it runs.
+// Work escalates once, however often it runs. What it does not do in time, or is
+// called for too early, by the database's clock, Reconcile does.
 func (w *EscalateWorker) Work(ctx context.Context, job *river.Job[EscalateArgs]) error {
-	return w.Service.Escalate(ctx, job.Args.RequestID)
+	r, err := Lookup(ctx, w.Service.Pool, job.Args.RequestID)
+	if known, ok := fault.As(err); ok && known.Kind == fault.NotFound {
+		return nil
+	}
+	if err != nil || r.ReadAt.Before(r.escalateAt()) {
+		return err
+	}
+	return w.Service.Escalate(ctx, r.ID)
+}
+
+// escalateOverdue covers jobs that were lost, late or too early.
+func (s *Service) escalateOverdue(ctx context.Context) error {
+	ids, err := s.ids(ctx, `
+		SELECT id
+		FROM approval_requests
+		WHERE status = 'pending'
+		  AND mode = 'async'
+		  AND duplicate_of IS NULL
+		  AND escalated_at IS NULL
+		  AND clock_timestamp() < expires_at
+		  AND clock_timestamp() >= created_at + NULLIF((settings ->> 'escalateAfterMinutes')::integer, 0) * interval '1 minute'
+		LIMIT 1000`)
+	if err != nil {
+		return fmt.Errorf("find overdue escalations: %w", err)
+	}
+	var failed error
+	for _, id := range ids {
+		failed = errors.Join(failed, s.Escalate(ctx, id))
+	}
+	return failed
 }

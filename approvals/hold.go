@@ -82,12 +82,12 @@ func (s *Service) Await(ctx context.Context, agentID, requestID string, action A
 }
 
 // mayAwait refuses to keep an open request for an approval that would be the second
-// of one person: it could only keep others from theirs.
+// of one person: it could only keep others from theirs. One that judge takes is none.
 func mayAwait(r Request, action Action, approver string) error {
 	if r.Status != Pending || !action.Approves() {
 		return nil
 	}
-	if earlier, voted := r.voteOf(approver); voted {
+	if earlier, voted := r.voteOf(approver); voted && !r.enough() {
 		return alreadyVoted(r, earlier)
 	}
 	return nil
@@ -296,7 +296,7 @@ func (w *EndHoldWorker) Work(ctx context.Context, job *river.Job[EndHoldArgs]) e
 		return err
 	}
 	if h := r.Held(); h != nil {
-		return river.JobSnooze(max(time.Until(h.Until), time.Second))
+		return river.JobSnooze(max(h.Until.Sub(r.ReadAt), time.Second))
 	}
 	return nil
 }

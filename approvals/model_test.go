@@ -122,7 +122,7 @@ func (h *history) code(what, want string, err error) {
 // call draws a call, once as the model has it and once for Ask.
 func (h *history) call(likely func(*modelled) bool) (*modelled, approvals.Call) {
 	name := draw(h, "requester", "agent", "agent", "agent", "una", "ulf", "olga")
-	rule := draw(h, "rule", "plain", "two", "any arguments")
+	rule := draw(h, "rule", "plain", "two", "any arguments", "further")
 	args := draw(h, "arguments", "1", "2")
 	if r := h.pick(likely); r != nil && draw(h, "the same again", false, true, true) {
 		name, rule, args = r.requester, r.rule, r.args
@@ -132,6 +132,9 @@ func (h *history) call(likely func(*modelled) bool) (*modelled, approvals.Call) 
 	settings := &policy.ApprovalSettings{Quorum: needed(rule)}
 	if rule == "any arguments" {
 		settings.Binding = policy.BindResource
+	}
+	if rule == "further" {
+		settings.EscalateAfterMinutes, settings.EscalateTo = 1_000_000, []policy.Grant{policy.ToRole(policy.User)}
 	}
 	call := h.world.call(`{"n":`+args+`}`, ruleSays(*settings), ruleVersion(c.version), func(call *approvals.Call) {
 		call.Session = session.Session{ID: c.session, AgentID: h.model.agent, Kind: session.API, RequesterID: h.ids[c.requester]}
@@ -351,6 +354,13 @@ func (h *history) cardArrives(r *modelled) {
 	h.arrives(r)
 }
 
+func (h *history) escalate(r *modelled) {
+	if r = r.named(); r.rule == "further" {
+		h.world.ok(h.svc().Escalate(ctx, r.id))
+		h.model.escalate(r)
+	}
+}
+
 func (h *history) changeRole() {
 	name, role := draw(h, "person", "olga", "otto"), draw(h, "role", "owner", "user")
 	h.exec(`UPDATE agent_members SET role = $3 WHERE agent_id = $1 AND user_id = $2`, h.model.agent, h.ids[name], role)
@@ -421,7 +431,7 @@ func (h *history) steps() map[string]func() {
 		"release": about(func(r *modelled) { h.world.ok(h.svc().Release(ctx, r.id)); h.model.release(r) }, runs),
 		"tell":    about(func(r *modelled) { h.world.ok(h.svc().Told(ctx, r.id)); h.hears(r) }, ended),
 		"revoke":  about(h.revoke, granted), "delete rows": h.deleteRows,
-		"change a rule":     func() { h.versions[draw(h, "rule", "plain", "two", "any arguments")]++ },
+		"change a rule":     func() { h.versions[draw(h, "rule", "plain", "two", "any arguments", "further")]++ },
 		"pass the deadline": about(h.pastDeadline, open), "an hour later": about(h.anHourLater, ended),
 		"expire": about(func(r *modelled) {
 			_, err := h.svc().Expire(ctx, r.id)
@@ -433,6 +443,7 @@ func (h *history) steps() map[string]func() {
 			h.world.ok(err)
 			h.handOver(r)
 		}, realtime),
+		"escalate":       about(h.escalate, func(r *modelled) bool { return open(r) && r.rule == "further" }),
 		"a minute later": h.aMinuteLater, "a card fails": about(h.cardFails, carded), "a card arrives": about(h.cardArrives, carded),
 		"change a role": h.changeRole, "merge or part": h.mergeOrPart, "restart": h.restart, "reconcile": h.repair,
 	}
@@ -494,7 +505,7 @@ func (h *history) stored() (all []seen) {
 		SELECT r.id, r.short_id, COALESCE(q.short_id, 0), r.mode, r.status, COALESCE(r.resolution, ''), r.asked,
 		       r.claimed_at IS NOT NULL, r.finished_at IS NOT NULL, r.told_at IS NOT NULL, COALESCE(r.outcome, ''), count(g.id),
 		       COALESCE(sum(COALESCE(g.uses_left, -1)) FILTER (WHERE g.id IS NOT NULL), 0), COALESCE(sum(g.uses), 0),
-		       r.status = 'pending' AND r.hold IS NOT NULL, r.undelivered_at IS NOT NULL, r.resolved_by IS NOT NULL
+		       r.status = 'pending' AND r.hold IS NOT NULL, r.undelivered_at IS NOT NULL, r.resolved_by IS NOT NULL, r.escalated_at IS NOT NULL
 		FROM approval_requests r
 		LEFT JOIN approval_requests q ON q.id = r.duplicate_of
 		LEFT JOIN approval_grants g ON g.request_id = r.id AND g.policy_id IS NULL
@@ -505,7 +516,7 @@ func (h *history) stored() (all []seen) {
 	var id string
 	var s seen
 	_, err = pgx.ForEachRow(rows, []any{&id, &s.Number, &s.DuplicateOf, &s.Mode, &s.Status, &s.Resolution, &s.Asked, &s.Claimed, &s.Finished,
-		&s.Told, &s.Outcome, &s.Grants, &s.Left, &s.Uses, &s.Held, &s.Undelivered, &s.By}, func() error {
+		&s.Told, &s.Outcome, &s.Grants, &s.Left, &s.Uses, &s.Held, &s.Undelivered, &s.By, &s.Escalated}, func() error {
 		s.Votes, s.Live = votes[id], live[id]
 		all = append(all, s)
 		return nil

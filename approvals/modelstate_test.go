@@ -36,6 +36,7 @@ type modelled struct {
 	row                                *row // that a persistent approval opened
 	decided                            int  // order of decisions
 	card                               string
+	carded                             map[string]bool // who was sent one
 }
 
 // row of policy, by which a persistent approval lets calls through.
@@ -67,6 +68,7 @@ type seen struct {
 	Grants, Left/* -1: any */ int
 	Uses                        int
 	Live, Held, Undelivered, By bool
+	Escalated                   bool
 }
 
 const (
@@ -104,7 +106,7 @@ func (m *model) owns(person string) bool {
 
 // stands tells whether somebody may decide r now.
 func (m *model) stands(person string, r *modelled) bool {
-	return person == admin || m.owns(person) && (!m.same(person, r.requester) || needed(r.rule) < 2)
+	return person == admin || (m.owns(person) || r.Escalated) && (!m.same(person, r.requester) || m.owns(person) && needed(r.rule) < 2)
 }
 
 // counted are the votes that count, one for each person.
@@ -116,6 +118,10 @@ func (m *model) counted(r *modelled) (votes []vote) {
 		}
 	}
 	return votes
+}
+
+func (m *model) hasVoted(r *modelled, by string) bool {
+	return slices.ContainsFunc(r.voters, func(v vote) bool { return m.same(v.by, by) })
 }
 
 // usable tells whether the grant of r lets a call through.
@@ -287,12 +293,32 @@ func (m *model) create(c, q *modelled) *modelled {
 	return c
 }
 
-// sendCard puts a card on its way to those who may decide, if there is somebody.
+// sendCard puts a card on its way to those who may decide and have none.
 func (m *model) sendCard(r *modelled) {
 	for person := range m.roles {
-		if m.stands(person, r) {
+		if !m.stands(person, r) || r.carded[person] {
+			continue
+		}
+		if r.carded == nil {
+			r.carded = map[string]bool{}
+		}
+		if r.carded[person] = true; r.card != "sent" {
 			r.card = "on its way"
-			return
+		}
+	}
+}
+
+// escalate lets the users decide, too.
+func (m *model) escalate(q *modelled) {
+	if !q.open() || q.Escalated || q.Mode != approvals.Async {
+		return
+	}
+	q.Escalated = true
+	m.sendCard(q)
+	m.record(q, "approval_escalated")
+	for _, r := range append(m.duplicates(q), q) {
+		if r.Status == approvals.Pending {
+			m.tell(r, "approval_escalated")
 		}
 	}
 }
@@ -375,7 +401,8 @@ func (m *model) decide(r *modelled, by string, resolution policy.Resolution, hel
 	if r.Status != approvals.Pending {
 		return m.whyNot(r, by)
 	}
-	if resolution != "" && needed(r.rule) > 1 && slices.ContainsFunc(r.voters, func(v vote) bool { return m.same(v.by, by) }) {
+	again := resolution != "" && m.hasVoted(r, by)
+	if again && len(m.counted(r)) < needed(r.rule) {
 		return "already_voted"
 	}
 	if r.overdue || r.hold != nil && r.hold.by != by || held != 0 && (r.hold == nil || r.hold.action != held) {
@@ -387,7 +414,9 @@ func (m *model) decide(r *modelled, by string, resolution policy.Resolution, hel
 		m.endAll(r, approvals.Rejected)
 		return ""
 	}
-	r.voters = append(r.voters, vote{by, resolution})
+	if !again {
+		r.voters = append(r.voters, vote{by, resolution})
+	}
 	if needed(r.rule) > 1 {
 		m.record(r, "approval_vote")
 	}
@@ -395,6 +424,7 @@ func (m *model) decide(r *modelled, by string, resolution policy.Resolution, hel
 	if len(counted) < needed(r.rule) {
 		return ""
 	}
+	counted = append(counted, vote{by, resolution})
 	r.Resolution, r.By = policy.Persistent, true
 	for _, v := range counted {
 		if v.resolution == policy.Single || r.Resolution == policy.Persistent {
@@ -427,7 +457,7 @@ func (m *model) await(r *modelled, by string, action approvals.Action) string {
 	switch {
 	case code != "":
 		return code
-	case r.Status == approvals.Pending && action.Approves() && needed(r.rule) > 1 && slices.ContainsFunc(r.voters, func(v vote) bool { return m.same(v.by, by) }):
+	case r.Status == approvals.Pending && action.Approves() && m.hasVoted(r, by) && len(m.counted(r)) < needed(r.rule):
 		return "already_voted"
 	case r.Status == approvals.Pending && r.hold != nil && r.hold.by == by && r.hold.action == action:
 		return ""
@@ -536,7 +566,7 @@ func (m *model) revoke(r *modelled) string {
 		m.record(r, "grant_revoked")
 		if r.row != nil && r.row.users[r.requester] {
 			delete(r.row.users, r.requester)
-			r.row.gone = len(r.row.users) == 0
+			r.row.gone = r.row.gone || len(r.row.users) == 0
 		}
 		return ""
 	case r.Grants == 0:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -55,7 +54,7 @@ func (s *Service) endOrphanedClaims(ctx context.Context) error {
 // call.
 func (s *Service) lost(ctx context.Context, tx pgx.Tx, r Request) (bool, error) {
 	if r.Outside() {
-		return time.Since(*r.ClaimedAt) > ReportPatience, nil
+		return r.ReadAt.Sub(*r.ClaimedAt) > ReportPatience, nil
 	}
 	return s.deaths.Dead(ctx, tx, *r.ClaimedBy)
 }

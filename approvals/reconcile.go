@@ -25,7 +25,7 @@ type ReconcileWorker struct {
 // Work repairs what it finds; all repairs are tried even when one fails.
 func (w *ReconcileWorker) Work(ctx context.Context, _ *river.Job[ReconcileArgs]) error {
 	s := w.Service
-	return errors.Join(s.expireOverdue(ctx), s.partDuplicates(ctx), s.endOverdueHolds(ctx), s.endOrphanedClaims(ctx), s.sendLostCards(ctx), s.updateStaleCards(ctx), s.repairReach(ctx))
+	return errors.Join(s.expireOverdue(ctx), s.partDuplicates(ctx), s.endOverdueHolds(ctx), s.escalateOverdue(ctx), s.remindOverdue(ctx), s.endOrphanedClaims(ctx), s.sendLostCards(ctx), s.updateStaleCards(ctx), s.repairReach(ctx))
 }
 
 // expireOverdue covers expiry jobs that were lost or late.

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/internal/db"
+	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
 )
@@ -35,29 +37,41 @@ type RemindCardArgs struct {
 // Kind names the job in River's table.
 func (RemindCardArgs) Kind() string { return "approval_remind_card" }
 
-// remindJobs schedule the reminder after done of them: one an interval, while
-// the question is open.
+// remindAt is when the number-th reminder of r is due: one an interval.
+func (r Request) remindAt(number int) time.Time {
+	return r.CreatedAt.Add(time.Duration(number*r.Settings.RemindAfterMinutes) * time.Minute)
+}
+
+// remindersDue is how many reminders of the request r have been due so far, at most
+// maxReminders; 0 where its rule wants none.
+var remindersDue = fmt.Sprintf(`LEAST(%d, COALESCE(floor(
+	extract(epoch FROM clock_timestamp() - r.created_at) / 60 / NULLIF((r.settings ->> 'remindAfterMinutes')::integer, 0)), 0))::integer`, maxReminders)
+
+// remindJobs schedule the next reminder, while the question is open.
 func remindJobs(r Request) []river.InsertManyParams {
 	number := r.Reminders + 1
-	at := r.CreatedAt.Add(time.Duration(number*r.Settings.RemindAfterMinutes) * time.Minute)
+	at := r.remindAt(number)
 	if r.Settings.RemindAfterMinutes == 0 || number > maxReminders || !at.Before(r.ExpiresAt) {
 		return nil
 	}
 	return []river.InsertManyParams{{Args: RemindArgs{RequestID: r.ID, Number: number}, InsertOpts: &river.InsertOpts{ScheduledAt: at}}}
 }
 
-// Remind queues the number-th reminder of an open request and schedules the
-// next. Once it has been, or after the end, it does nothing.
+// Remind queues the number-th reminder of an open request, or the last that is due
+// in place of those that were missed, and schedules the next. Once it or a later one has been, after the end, and while the requester is
+// asked in their own session, it does nothing. Where nobody has a card nobody is
+// told of a reminder.
 func (s *Service) Remind(ctx context.Context, id string, number int) error {
 	var r Request
 	var reminded bool
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		r, reminded, err = collect(tx.Query(ctx, `
 			UPDATE approval_requests r
-			SET reminders = $2
+			SET reminders = GREATEST($2, `+remindersDue+`)
 			WHERE r.id = $1
-			  AND r.reminders = $2 - 1
+			  AND r.reminders < $2
 			  AND r.status = 'pending'
+			  AND r.mode = 'async'
 			  AND clock_timestamp() < r.expires_at
 			RETURNING `+columns, id, number))
 		if err != nil || !reminded {
@@ -69,7 +83,10 @@ func (s *Service) Remind(ctx context.Context, id string, number int) error {
 		}
 		jobs := remindJobs(r)
 		for _, card := range cards {
-			jobs = append(jobs, cardJob(RemindCardArgs{DeliveryID: card, Number: number}))
+			jobs = append(jobs, cardJob(RemindCardArgs{DeliveryID: card, Number: r.Reminders}))
+		}
+		if len(cards) == 0 {
+			return s.insert(ctx, tx, jobs)
 		}
 		return s.pressed(ctx, tx, r, session.ApprovalReminded, jobs)
 	})
@@ -107,14 +124,24 @@ func undecided(ctx context.Context, q db.Queryer, r Request) ([]string, error) {
 }
 
 // pressed writes what follows from a reminder or an escalation: the event that
-// names it, the record, the news for the requester, and the jobs.
+// names it, for each session that shares the question, the record, the news for
+// the requester, and the jobs.
 func (s *Service) pressed(ctx context.Context, tx pgx.Tx, r Request, kind string, jobs []river.InsertManyParams) error {
-	_, err := session.Append(ctx, tx, r.AgentID, r.SessionID, kind, map[string]any{
-		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.ResourceKey,
-		"reminders": r.Reminders, "expiresAt": r.ExpiresAt,
-	})
+	duplicates, err := duplicatesOf(ctx, tx, r)
 	if err != nil {
 		return err
+	}
+	for _, one := range append([]Request{r}, duplicates...) {
+		if one.Status != Pending {
+			continue
+		}
+		_, err := session.Append(ctx, tx, one.AgentID, one.SessionID, kind, map[string]any{
+			"requestId": one.ID, "shortId": one.ShortID, "resourceType": one.ResourceType, "resourceKey": one.ResourceKey,
+			"reminders": r.Reminders, "expiresAt": one.ExpiresAt,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if err := s.audit(ctx, tx, kind, "system", r); err != nil {
 		return err
@@ -135,7 +162,41 @@ type RemindWorker struct {
 	Service *Service
 }
 
-// Work reminds once, however often it runs.
+// Work reminds once, however often it runs. What it does not do in time, or is
+// called for too early, by the database's clock, Reconcile does.
 func (w *RemindWorker) Work(ctx context.Context, job *river.Job[RemindArgs]) error {
-	return w.Service.Remind(ctx, job.Args.RequestID, job.Args.Number)
+	r, err := Lookup(ctx, w.Service.Pool, job.Args.RequestID)
+	if known, ok := fault.As(err); ok && known.Kind == fault.NotFound {
+		return nil
+	}
+	if err != nil || r.ReadAt.Before(r.remindAt(job.Args.Number)) {
+		return err
+	}
+	return w.Service.Remind(ctx, r.ID, job.Args.Number)
+}
+
+// remindOverdue covers jobs that were lost, late or too early: of the reminders
+// that are due it gives the last.
+func (s *Service) remindOverdue(ctx context.Context) error {
+	rows, err := s.Pool.Query(ctx, `
+		SELECT r.id, `+remindersDue+`
+		FROM approval_requests r
+		WHERE r.status = 'pending'
+		  AND r.mode = 'async'
+		  AND r.duplicate_of IS NULL
+		  AND clock_timestamp() < r.expires_at
+		  AND r.reminders < `+remindersDue+`
+		LIMIT 1000`)
+	if err != nil {
+		return fmt.Errorf("find overdue reminders: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[RemindArgs])
+	if err != nil {
+		return fmt.Errorf("find overdue reminders: %w", err)
+	}
+	var failed error
+	for _, one := range due {
+		failed = errors.Join(failed, s.Remind(ctx, one.RequestID, one.Number))
+	}
+	return failed
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/riverqueue/river"
 
 	"holm/approvals"
 	"holm/internal/fault"
@@ -159,5 +160,159 @@ func TestARequestWithoutTheSettingsHasNoSuchJobs(t *testing.T) {
 	r := w.ask(w.call(`{}`))
 	if got := fmt.Sprint(w.scheduled(r, "approval_remind"), w.scheduled(r, "approval_escalate")); got != "[] []" {
 		t.Error(got)
+	}
+}
+
+// later moves the ask of r into the past.
+func (w *world) later(r approvals.Request, minutes int) {
+	w.t.Helper()
+	w.exec(`UPDATE approval_requests SET created_at = created_at - $2 * interval '1 minute' WHERE id = $1`, r.ID, minutes)
+}
+
+// told gives the events of a kind by session, with the number of the request.
+func (w *world) told(kind string) []string {
+	w.t.Helper()
+	return w.column(`
+		SELECT session_id || ' ' || (payload ->> 'shortId')
+		FROM session_events
+		WHERE type = $1
+		ORDER BY id`, kind)
+}
+
+// All sessions that share a question hear of it by their own numbers, and not once
+// they have taken their ask back; the requester hears it once.
+func TestAllWhoShareAQuestionAreTold(t *testing.T) {
+	w := newWorld(t)
+	rita := w.person("rita", "main", policy.User)
+	rule := ruleSays(policy.ApprovalSettings{RemindAfterMinutes: 5, EscalateAfterMinutes: 10, EscalateTo: []policy.Grant{policy.ToRole(policy.User)}})
+	q := w.ask(w.call(`{}`, by(rita), rule, inSession("one")))
+	w.ask(w.call(`{}`, by(rita), rule, inSession("two")))
+	third := w.ask(w.call(`{}`, by(rita), rule, inSession("three")))
+	w.exec(`UPDATE card_deliveries SET state = 'sent'`)
+	w.ok(w.svc.Remind(ctx, q.ID, 1))
+	_, err := w.svc.Cancel(ctx, approvals.Cancellation{AgentID: "main", RequestID: third.ID, Actor: user(rita)})
+	w.ok(err)
+	w.ok(w.svc.Escalate(ctx, q.ID))
+	if diff := cmp.Diff([]string{"one 1", "two 2", "three 3"}, w.told("approval_reminded")); diff != "" {
+		t.Errorf("reminded (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"one 1", "two 2"}, w.told("approval_escalated")); diff != "" {
+		t.Errorf("escalated (-want +got):\n%s", diff)
+	}
+	if n := w.count(`SELECT count(*) FROM river.river_job WHERE kind = 'approval_notify_requester' AND args ->> 'news' <> ''`); n != 2 {
+		t.Errorf("%d messages to the requester, want 2", n)
+	}
+}
+
+// While its requester is asked in their own session nobody else is, and nobody is
+// told so; what was due meanwhile follows.
+func TestNobodyIsPressedBesideADialog(t *testing.T) {
+	w := newWorld(t)
+	w.person("uma", "main", policy.User)
+	r := w.ask(w.call(`{}`, by(w.olga), func(c *approvals.Call) { c.Realtime = 1 }, ruleSays(policy.ApprovalSettings{
+		RemindAfterMinutes: 5, EscalateAfterMinutes: 10, EscalateTo: []policy.Grant{policy.ToRole(policy.User)}})))
+	w.later(r, 11)
+	w.ok(w.svc.Remind(ctx, r.ID, 1))
+	w.ok(w.svc.Escalate(ctx, r.ID))
+	if got := append(w.told("approval_reminded"), w.told("approval_escalated")...); len(got) != 0 {
+		t.Errorf("told %v beside the dialog", got)
+	}
+	_, err := w.svc.EndRealtime(ctx, r.ID)
+	w.ok(err)
+	w.reconcile()
+	if got := w.get(r.ID); got.EscalatedAt == nil || len(w.told("approval_escalated")) != 1 {
+		t.Errorf("not escalated afterwards: %+v", got)
+	}
+	if cards := w.column(`SELECT identity FROM card_deliveries ORDER BY identity`); !cmp.Equal(cards, []string{"olga", "uma"}) {
+		t.Errorf("cards at %v", cards)
+	}
+}
+
+// After an outage one reminder stands for those that were missed, whatever jobs
+// are left, and the next comes in its time.
+func TestMissedRemindersAreOne(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(w.call(`{}`, ruleSays(policy.ApprovalSettings{RemindAfterMinutes: 10, DeadlineMinutes: 100})))
+	w.ask(w.call(`{"another":"rule"}`))
+	w.exec(`UPDATE card_deliveries SET state = 'sent'`)
+	w.later(r, 35)
+	worker := &approvals.RemindWorker{Service: w.svc}
+	for range 2 {
+		w.ok(worker.Work(ctx, &river.Job[approvals.RemindArgs]{Args: approvals.RemindArgs{RequestID: r.ID, Number: 1}}))
+		w.reconcile()
+	}
+	if got := w.told("approval_reminded"); len(got) != 1 {
+		t.Errorf("reminded %v, want once", got)
+	}
+	if diff := cmp.Diff([]string{"olga"}, w.reminded(r, 3)); diff != "" {
+		t.Errorf("reminded (-want +got):\n%s", diff)
+	}
+	if got := w.scheduled(w.get(r.ID), "approval_remind"); got[len(got)-1] != "4 at 40" {
+		t.Errorf("reminders %v", got)
+	}
+}
+
+// A process whose clock is ahead runs jobs too early: the database's clock decides.
+func TestNobodyIsPressedTooEarly(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(w.call(`{}`, ruleSays(policy.ApprovalSettings{RemindAfterMinutes: 5, EscalateAfterMinutes: 10, EscalateTo: []policy.Grant{policy.ToRole(policy.User)}})))
+	w.exec(`UPDATE card_deliveries SET state = 'sent'`)
+	press := func(id string) {
+		w.ok((&approvals.RemindWorker{Service: w.svc}).Work(ctx, &river.Job[approvals.RemindArgs]{Args: approvals.RemindArgs{RequestID: id, Number: 1}}))
+		w.ok((&approvals.EscalateWorker{Service: w.svc}).Work(ctx, &river.Job[approvals.EscalateArgs]{Args: approvals.EscalateArgs{RequestID: id}}))
+	}
+	press(r.ID)
+	press("gone")
+	w.reconcile()
+	if now := w.get(r.ID); now.EscalatedAt != nil || now.Reminders != 0 {
+		t.Errorf("pressed too early: %+v", now)
+	}
+	w.later(r, 10)
+	w.reconcile() // although the jobs have run
+	if now := w.get(r.ID); now.EscalatedAt == nil || now.Reminders != 2 {
+		t.Errorf("not pressed in time: %+v", now)
+	}
+}
+
+// Nobody is said to have been reminded who was not: the card has not arrived, or
+// who has one has approved.
+func TestAReminderOfNobodyIsNone(t *testing.T) {
+	w := newWorld(t)
+	r := w.ask(w.call(`{}`, ruleSays(policy.ApprovalSettings{Quorum: 2, RemindAfterMinutes: 5})))
+	w.ok(w.svc.Remind(ctx, r.ID, 1))
+	w.exec(`UPDATE card_deliveries SET state = 'sent'`)
+	w.votes(r, chat(w.olga, "Olga"), policy.Single)
+	w.ok(w.svc.Remind(ctx, r.ID, 2))
+	if got := w.told("approval_reminded"); len(got) != 0 {
+		t.Errorf("told %v", got)
+	}
+	if got := w.scheduled(r, "approval_remind"); len(got) != 3 {
+		t.Errorf("reminders %v, want the next one", got)
+	}
+}
+
+// Escalation adds to who is asked already: whoever has voted and is named again has
+// one card and one vote, and names that nobody bears any more stop nothing.
+func TestEscalationToThoseWhoHaveVotedAndThoseWhoAreGone(t *testing.T) {
+	w := newWorld(t)
+	uma := w.person("uma", "main", policy.User)
+	gone := w.person("gone", "main", policy.User)
+	w.exec(`DELETE FROM agent_members WHERE user_id = $1`, gone)
+	r := w.ask(w.call(`{}`, ruleSays(policy.ApprovalSettings{
+		Approvers: []policy.Grant{policy.ToRole(policy.Owner)}, Quorum: 2, EscalateAfterMinutes: 10,
+		EscalateTo: []policy.Grant{policy.ToUser(w.olga), policy.ToUser(gone), policy.ToUser("never was"), policy.ToCircle("empty"), policy.ToUser(uma)}})))
+	w.votes(r, chat(w.olga, "Olga"), policy.Single)
+	w.ok(w.svc.Escalate(ctx, r.ID))
+	if cards := w.column(`SELECT identity FROM card_deliveries ORDER BY identity`); !cmp.Equal(cards, []string{"olga", "uma"}) {
+		t.Errorf("cards at %v", cards)
+	}
+	_, err := w.decides(r, chat(w.olga, "Olga"), true, policy.Single, "")
+	refused(t, err, fault.Conflict, "already_voted")
+	for _, id := range []string{gone, "never was"} {
+		_, err = w.decides(r, chat(id, "Gone"), true, policy.Single, "")
+		refused(t, err, fault.Forbidden, "not_a_reviewer")
+	}
+	if got := w.votes(r, chat(uma, "Uma"), policy.Single); got.Status != approvals.Approved {
+		t.Errorf("request is %s", got.Status)
 	}
 }

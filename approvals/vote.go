@@ -54,6 +54,9 @@ func (r Request) Counted() []Vote {
 	return slices.DeleteFunc(slices.Clone(r.Votes), func(v Vote) bool { return !v.Counts })
 }
 
+// enough tells whether the quorum is reached now.
+func (r Request) enough() bool { return len(r.Counted()) >= r.Settings.Needed() }
+
 // verdict is what a decision makes of its request.
 type verdict struct {
 	// status is Pending while further approvals are needed.
@@ -61,10 +64,14 @@ type verdict struct {
 	resolution *policy.Resolution
 	extent     *Extent
 	votes      []Vote
+	// again: the approver's vote is there already.
+	again bool
 }
 
 // judge counts d, which approver gives, with the votes that stand; the request is
-// locked. A second approval of one person is refused.
+// locked. A second approval of one person is refused, unless enough stand without
+// it: a voter may have got back a role that was missing when the last vote was
+// counted, and then nobody else might be left to move the request.
 func judge(r Request, d Decision, approver string) (v verdict, refused error) {
 	if !d.Approve {
 		return verdict{status: Rejected, votes: r.Votes}, nil
@@ -73,13 +80,16 @@ func judge(r Request, d Decision, approver string) (v verdict, refused error) {
 	if d.Resolution == policy.Persistent {
 		own.Extent = &d.Extent
 	}
-	if earlier, voted := r.voteOf(own.Approver); voted {
+	earlier, voted := r.voteOf(own.Approver)
+	if voted && !r.enough() {
 		return v, alreadyVoted(r, earlier)
 	}
-	r.Votes = append(slices.Clone(r.Votes), own)
-	v = verdict{status: Pending, votes: r.Votes}
-	counted := r.Counted()
-	if len(counted) < r.Settings.Needed() {
+	counted := append(r.Counted(), own)
+	if !voted {
+		r.Votes = append(slices.Clone(r.Votes), own)
+	}
+	v = verdict{status: Pending, votes: r.Votes, again: voted}
+	if !r.enough() {
 		return v, nil
 	}
 	narrowest := slices.MinFunc(counted, func(a, b Vote) int { return a.width() - b.width() })
@@ -94,6 +104,12 @@ func (r Request) voteOf(approver string) (Vote, bool) {
 		return Vote{}, false
 	}
 	return r.Votes[i], true
+}
+
+// ApprovedBy tells whether somebody, by the id they live on as, has approved r.
+func (r Request) ApprovedBy(userID string) bool {
+	_, voted := r.voteOf(userID)
+	return voted
 }
 
 // width orders what votes allow: one call, for a time, these arguments for good,

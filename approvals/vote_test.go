@@ -261,3 +261,31 @@ func TestWhoHasVotedKeepsNobodyFromIt(t *testing.T) {
 		t.Errorf("%s after two", got.Status)
 	}
 }
+
+// TestARoleThatComesBackLeavesNoDeadEnd: each has approved, one of them while the
+// other had no role. Nobody else may, so either may say it once more.
+func TestARoleThatComesBackLeavesNoDeadEnd(t *testing.T) {
+	w := newWorld(t)
+	otto := w.person("otto", "main", policy.Owner)
+	for name, by := range map[string]string{"otto": otto, "olga": w.olga} {
+		r := w.ask(w.call(`{"by":"`+name+`"}`, quorum(2)))
+		w.votes(r, chat(otto, "Otto"), policy.Persistent)
+		w.exec(`UPDATE agent_members SET role = 'guest' WHERE user_id = $1`, otto)
+		if got := w.votes(r, chat(w.olga, "Olga"), policy.Once); got.Status != approvals.Pending {
+			t.Fatalf("%s with one approval that counts", got.Status)
+		}
+		_, err := w.decides(r, chat(w.olga, "Olga"), true, policy.Once, "")
+		refused(t, err, fault.Conflict, "already_voted")
+		w.exec(`UPDATE agent_members SET role = 'owner' WHERE user_id = $1`, otto)
+		if _, err := w.svc.Await(ctx, "main", r.ID, approvals.ApproveCall, user(by)); err != nil {
+			t.Errorf("%s may not write a reason: %v", name, err)
+		}
+		got := w.votes(r, chat(by, name), policy.Persistent)
+		if got.Status != approvals.Approved || *got.Resolution != policy.Once || len(got.Votes) != 2 || w.count(`SELECT count(*) FROM approval_votes WHERE request_id = $1`, r.ID) != 2 {
+			t.Errorf("%s: %s with %+v", name, got.Status, got.Votes)
+		}
+		if !w.claims(r) {
+			t.Errorf("%s: not claimed", name)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (w *deliverWorker) Work(ctx context.Context, job *river.Job[approvals.Deliv
 		d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
 		if err == nil && ok && d.State == stateQueued && d.waitsInDigest() {
 			// Nothing is left to do but to see to it that the digest is sent.
-			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.queueDigest(ctx, tx, d.DigestID, time.Now()) })
+			return db.InTx(ctx, b.Pool, func(tx pgx.Tx) error { return b.queueDigest(ctx, tx, d.DigestID, time.Time{}) })
 		}
 		if err != nil || !ok || !d.isDue() {
 			return err
@@ -94,6 +94,16 @@ func (b *Bot) isWanted(ctx context.Context, d delivery, r approvals.Request) (bo
 		return false, err
 	}
 	return approvals.MayDecide(ctx, b.Pool, r, user.ID)
+}
+
+// waitsFor tells whether r, with its votes, still waits for d's recipient.
+func (b *Bot) waitsFor(ctx context.Context, d delivery, r approvals.Request) (bool, error) {
+	wanted, err := b.isWanted(ctx, d, r)
+	if err != nil || !wanted {
+		return false, err
+	}
+	user, known, err := identity.FindUser(ctx, b.Pool, d.address())
+	return known && !r.ApprovedBy(user.ID), err
 }
 
 // sent notes where the card is and what it shows. Should the request have

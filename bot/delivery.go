@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"holm/approvals"
 	"holm/internal/db"
@@ -126,6 +127,9 @@ func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits
 // patience bounds the work on one message, with the channel's own pacing; it
 // stays below the time after which River takes a job for stuck.
 const patience = 90 * time.Second
+
+// age is how long after its making a job was taken up, by the database's clock.
+func age(job *rivertype.JobRow) time.Duration { return job.AttemptedAt.Sub(job.CreatedAt) }
 
 // retryAt is when a job that failed comes again: after a second, then twice as
 // long each time, at most a minute.

@@ -636,3 +636,40 @@ func (w *world) button(r approvals.Request, a approvals.Action) string {
 	must("", w.pool.QueryRow(w.ctx, `SELECT button_id FROM card_deliveries WHERE request_id = $1 AND identity = 'ann'`, r.ID).Scan(&id))
 	return approvals.ButtonToken(w.keeper, id, r, w.namespace, "ann", a)
 }
+
+// TestWhatIsHeldIsLeftOut: a request for which somebody writes a reason, and what
+// its reader may not decide any more, stay as they are.
+func TestWhatIsHeldIsLeftOut(t *testing.T) {
+	w := listWorld(t)
+	bob := w.owner("bob")
+	listed := w.issues("one", "two", "three")
+	_, card := w.digest(0, "")
+	w.tap("ann", token(card, bot.LabelReviewAll))
+	_, card = w.digest(0, bot.LabelApproveThese+"3")
+	must(w.svc.Await(w.ctx, "main", listed[0].ID, approvals.Reject, approvals.Actor{UserID: bob, Name: "Bob", Via: "api"}))
+	contains(t, w.tap("ann", token(card, bot.LabelApproveThese)),
+		fmt.Sprintf("Approved once: 2. Left out: #%d (a reason is being written).", listed[0].ShortID))
+	if now := w.now(listed[0]); now.Status != approvals.Pending || now.Held() == nil {
+		t.Errorf("what bob holds is %s", now.Status)
+	}
+}
+
+// TestAListOfWhoIsNoOwnerAnyMoreDecidesNothing: its buttons are as old as the list.
+func TestAListOfWhoIsNoOwnerAnyMoreDecidesNothing(t *testing.T) {
+	w := listWorld(t)
+	w.owner("bob")
+	listed := w.issues("one", "two")
+	_, card := w.digest(0, "")
+	w.tap("ann", token(card, bot.LabelReviewAll))
+	_, card = w.digest(0, bot.LabelApproveThese+"2")
+	w.exec(`UPDATE agent_members SET role = 'guest' FROM user_identities i WHERE i.user_id = agent_members.user_id AND i.channel = 'listed'`)
+	answer := w.tap("ann", token(card, bot.LabelApproveThese))
+	if strings.Contains(answer, "Approved") {
+		t.Errorf("answered %q", answer)
+	}
+	for _, r := range listed {
+		if now := w.now(r); now.Status != approvals.Pending {
+			t.Errorf("#%d is %s", r.ShortID, now.Status)
+		}
+	}
+}

@@ -114,7 +114,8 @@ func (b *Bot) newDigest(ctx context.Context, tx pgx.Tx, a identity.Address, at t
 	return id, b.queueDigest(ctx, tx, id, at)
 }
 
-// queueDigest queues the sending of a digest, unless that is queued already.
+// queueDigest queues the sending of a digest, now for a zero time, unless that is
+// queued already.
 func (b *Bot) queueDigest(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
 	_, err := b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: digestArgs{DigestID: id}, InsertOpts: &river.InsertOpts{
 		Queue: approvals.CardQueue, MaxAttempts: 100, ScheduledAt: at,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,7 +30,7 @@ func (b *Bot) whoami(ctx context.Context, l line) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines = append(lines, q.describe(time.Now())...)
+	lines = append(lines, q.describe()...)
 	return strings.Join(lines, "\n"), nil
 }
 

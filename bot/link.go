@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -113,7 +112,7 @@ func (b *Bot) unlink(ctx context.Context, l line) (string, error) {
 	}
 	var open []string
 	for _, m := range merges {
-		if time.Since(m.MergedAt) < identity.UndoTTL {
+		if m.ReadAt.Sub(m.MergedAt) < identity.UndoTTL {
 			open = append(open, fmt.Sprintf("undo %d: linked at %s", m.Number, stamp.Minute(m.MergedAt)))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"holm/internal/crashpoint"
 	"holm/internal/db"
+	"holm/internal/identity"
 )
 
 // noticeArgs sends a message to one person, in as many parts as it needs.
@@ -22,6 +23,8 @@ type noticeArgs struct {
 	Text     string `json:"text"`
 	// ReplyTo is the message that is answered, zero for none.
 	ReplyTo MessageRef `json:"replyTo,omitzero"`
+	// Quiet messages come silently in the quiet time of who reads them.
+	Quiet bool `json:"quiet,omitempty"`
 	// Lasting messages are sent however late; others are news that grow old.
 	Lasting bool `json:"lasting,omitempty"`
 	// File is the name under which a text of many parts goes as a file, with
@@ -60,7 +63,7 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 	if err != nil {
 		return err
 	}
-	if ch == nil || !n.Lasting && time.Since(job.CreatedAt) > noticeTime {
+	if ch == nil || !n.Lasting && age(job.JobRow) > noticeTime {
 		return nil
 	}
 	to := Recipient{Identity: n.Identity, ReplyTo: n.ReplyTo}
@@ -72,7 +75,7 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 			return nil
 		}
 	} else {
-		err = w.bot.say(ctx, ch, to, parts[0])
+		err = w.bot.sayNotice(ctx, ch, to, n, parts[0])
 	}
 	crashpoint.Reach(crashpoint.SentNotice)
 	if err != nil {
@@ -87,6 +90,20 @@ func (w *noticeWorker) Work(ctx context.Context, job *river.Job[noticeArgs]) err
 			return err
 		}
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
+}
+
+func (b *Bot) sayNotice(ctx context.Context, ch Channel, to Recipient, n noticeArgs, text string) error {
+	if !n.Quiet {
+		return b.say(ctx, ch, to, text)
+	}
+	silent, err := b.isQuiet(ctx, identity.Address{Channel: n.Channel, Identity: n.Identity})
+	if err != nil {
+		return err
+	}
+	return b.reach(ch, func() error {
+		_, err := ch.Send(ctx, to, Card{Head: text, Silent: silent})
 		return err
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"holm/internal/identity"
 	"holm/internal/session"
 	"holm/internal/stamp"
+	"holm/policy"
 )
 
 // requesterWorker works approvals.NotifyRequesterArgs: it hands the news to
@@ -75,7 +76,7 @@ func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, change approval
 	}
 	addresses, err := identity.Addresses(ctx, b.Pool, r.RequesterID)
 	for _, a := range addresses {
-		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text})
+		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text, Quiet: r.Settings.Risk != policy.RiskHigh})
 	}
 	return jobs, err
 }
@@ -90,7 +91,7 @@ func openNews(r approvals.Request, event string) string {
 	case event == session.ApprovalReminded:
 		return about + ": its reviewers were reminded. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalEscalated:
-		return about + ": further people were asked. It is open until " + stamp.Minute(r.ExpiresAt) + "."
+		return about + ": further people may answer it as well. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalUndelivered && r.UndeliveredAt != nil:
 		return about + ": nobody who may answer could be reached so far. It is open until " + stamp.Minute(r.ExpiresAt) + "."
 	case event == session.ApprovalDelivered && r.UndeliveredAt == nil:

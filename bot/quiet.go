@@ -23,18 +23,20 @@ type quietTime struct {
 	MutedUntil *time.Time
 	From, To   *int16
 	Zone       string
+	// Now is the time of the look, by the database's clock.
+	Now time.Time
 }
 
-// holds tells whether cards come silently at a moment.
-func (q quietTime) holds(now time.Time) bool {
-	if q.MutedUntil != nil && now.Before(*q.MutedUntil) {
+// holds tells whether cards come silently now.
+func (q quietTime) holds() bool {
+	if q.MutedUntil != nil && q.Now.Before(*q.MutedUntil) {
 		return true
 	}
 	zone, err := readZone(q.Zone)
 	if q.From == nil || err != nil {
 		return false
 	}
-	local := now.In(zone)
+	local := q.Now.In(zone)
 	minute := int16(local.Hour()*60 + local.Minute())
 	if *q.From <= *q.To {
 		return *q.From <= minute && minute < *q.To
@@ -43,8 +45,8 @@ func (q quietTime) holds(now time.Time) bool {
 }
 
 // describe says it in sentences, none when nothing is set.
-func (q quietTime) describe(now time.Time) (lines []string) {
-	if q.MutedUntil != nil && now.Before(*q.MutedUntil) {
+func (q quietTime) describe() (lines []string) {
+	if q.MutedUntil != nil && q.Now.Before(*q.MutedUntil) {
 		lines = append(lines, fmt.Sprintf("Cards come silently until %s, those of high risk ring.", stamp.Minute(*q.MutedUntil)))
 	}
 	if q.From != nil {
@@ -57,12 +59,12 @@ func (q quietTime) describe(now time.Time) (lines []string) {
 // quietTimeOf is that of the person behind an address.
 func quietTimeOf(ctx context.Context, q db.Queryer, a identity.Address) (t quietTime, err error) {
 	err = q.QueryRow(ctx, `
-		SELECT t.muted_until, t.quiet_from, t.quiet_to, t.zone
+		SELECT t.muted_until, t.quiet_from, t.quiet_to, t.zone, clock_timestamp()
 		FROM user_identities i
 		JOIN users u ON u.id = i.user_id
 		JOIN quiet_times t ON t.user_id = COALESCE(u.merged_into, u.id)
 		WHERE i.channel = $1
-		  AND i.channel_user_id = $2`, a.Channel, a.Identity).Scan(&t.MutedUntil, &t.From, &t.To, &t.Zone)
+		  AND i.channel_user_id = $2`, a.Channel, a.Identity).Scan(&t.MutedUntil, &t.From, &t.To, &t.Zone, &t.Now)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return t, fmt.Errorf("read quiet time: %w", err)
 	}
@@ -74,8 +76,13 @@ func (b *Bot) silent(ctx context.Context, d delivery, r approvals.Request) (bool
 	if r.Settings.Risk == policy.RiskHigh {
 		return false, nil
 	}
-	q, err := quietTimeOf(ctx, b.Pool, d.address())
-	return q.holds(time.Now()), err
+	return b.isQuiet(ctx, d.address())
+}
+
+// isQuiet tells whether it is the quiet time of the person behind an address.
+func (b *Bot) isQuiet(ctx context.Context, a identity.Address) (bool, error) {
+	q, err := quietTimeOf(ctx, b.Pool, a)
+	return q.holds(), err
 }
 
 // maxMute bounds mute: what lasts longer is a setting, not a pause.
@@ -83,28 +90,32 @@ const maxMute = 7 * 24 * time.Hour
 
 // mute silences cards for a while.
 func (b *Bot) mute(ctx context.Context, l line) (string, error) {
-	var until *time.Time
-	reply := "Cards ring again."
-	switch d, err := time.ParseDuration(strings.ToLower(l.rest)); {
+	d, err := time.ParseDuration(strings.ToLower(l.rest))
+	var seconds *float64
+	switch {
 	case strings.EqualFold(l.rest, "off"):
 	case err != nil || d <= 0:
 		return "", misuse("For how long? Say for example 30m, 1h or 8h, or off.")
 	case d > maxMute:
 		return "", misuse("That is longer than a week (168h). For every day there is quiet.")
 	default:
-		end := time.Now().Add(d)
-		until, reply = &end, fmt.Sprintf("Cards come silently until %s; those of high risk still ring.", stamp.Minute(end))
+		seconds = new(d.Seconds())
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (effect, error) {
-		_, err := tx.Exec(ctx, `
+		var until *time.Time
+		err := tx.QueryRow(ctx, `
 			INSERT INTO quiet_times (user_id, muted_until)
-			VALUES ($1, $2)
+			VALUES ($1, clock_timestamp() + $2 * interval '1 second')
 			ON CONFLICT (user_id) DO UPDATE
-			SET muted_until = $2`, l.who.user.ID, until)
+			SET muted_until = excluded.muted_until
+			RETURNING muted_until`, l.who.user.ID, seconds).Scan(&until)
 		if err != nil {
 			return effect{}, fmt.Errorf("store mute: %w", err)
 		}
-		return effect{reply: reply}, nil
+		if until == nil {
+			return effect{reply: "Cards ring again."}, nil
+		}
+		return effect{reply: fmt.Sprintf("Cards come silently until %s; those of high risk still ring.", stamp.Minute(*until))}, nil
 	})
 }
 
@@ -120,7 +131,7 @@ func (b *Bot) quiet(ctx context.Context, l line) (string, error) {
 		if err := q.read(l.words); err != nil {
 			return "", err
 		}
-		reply = strings.Join(quietTime{From: q.From, To: q.To, Zone: q.Zone}.describe(time.Now()), " ")
+		reply = strings.Join(quietTime{From: q.From, To: q.To, Zone: q.Zone}.describe(), " ")
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (effect, error) {
 		_, err := tx.Exec(ctx, `

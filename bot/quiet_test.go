@@ -93,3 +93,29 @@ func TestQuietHoursHoldInTheirZone(t *testing.T) {
 		contains(t, w.says("ann", line), want, "Usage: ")
 	}
 }
+
+// TestNewsOfARequestComeSilentlyInQuietTime: what somebody is told of a request of
+// their own wakes them no more than a card.
+func TestNewsOfARequestComeSilentlyInQuietTime(t *testing.T) {
+	w := newWorld(t)
+	ann, bob := w.owner("ann"), w.owner("bob")
+	w.says("ann", "mute 1h")
+	quiet := w.askAs("main", ann, `{"n":1}`, &policy.ApprovalSettings{Quorum: 2})
+	risky := w.askAs("main", ann, `{"n":2}`, &policy.ApprovalSettings{Quorum: 2, Risk: policy.RiskHigh})
+	for r, want := range map[*approvals.Request]bool{&quiet: true, &risky: false} {
+		w.decide(*r, bob, false)
+		var silent bool
+		w.see("the rejection", func() bool {
+			for _, m := range w.chat.messages {
+				if m.to.Identity == "ann" && strings.HasPrefix(m.card.Head, fmt.Sprintf("Request #%d (", r.ShortID)) {
+					silent = m.card.Silent
+					return true
+				}
+			}
+			return false
+		})
+		if silent != want {
+			t.Errorf("news of #%d came silently: %v, want %v", r.ShortID, silent, want)
+		}
+	}
+}

@@ -32,10 +32,10 @@ func (w *remindWorker) NextRetry(job *river.Job[approvals.RemindCardArgs]) time.
 func (w *remindWorker) Work(ctx context.Context, job *river.Job[approvals.RemindCardArgs]) error {
 	b := w.bot
 	d, r, ok, err := readDelivery(ctx, b.Pool, job.Args.DeliveryID)
-	if err != nil || !ok || d.State != stateSent || !time.Now().Before(r.ExpiresAt) {
+	if err != nil || !ok || d.State != stateSent || r.Overdue() {
 		return err
 	}
-	if wanted, err := b.isWanted(ctx, d, r); err != nil || !wanted {
+	if wanted, err := b.waitsFor(ctx, d, r); err != nil || !wanted {
 		return err
 	}
 	ch, err := b.channel(ctx, d.Channel, r.AgentID)

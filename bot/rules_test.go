@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
 	"holm/approvals"
 	"holm/bot"
 	"holm/policy"
@@ -164,8 +167,42 @@ func TestEscalationBringsTheCardToFurtherPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.see("the note on the first card", func() bool {
-		return strings.Contains(strings.Join(w.find("ann", "#1").card.Notes, "\n"), "further people were asked")
+		return strings.Contains(strings.Join(w.find("ann", "#1").card.Notes, "\n"), "further people may answer as well")
 	})
 	contains(t, w.tap("uma", w.token("uma", r, bot.LabelApproveCall)), "Approved once")
 	w.see("the end at ann", func() bool { return w.find("ann", "✅ Approved · #1") != nil })
+}
+
+// A reminder that was on its way while its reader approved is not sent any more.
+func TestWhoHasApprovedIsNotReminded(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	w.owner("bob")
+	r := w.askAs("main", "agent:main", `{}`, &policy.ApprovalSettings{Quorum: 2, RemindAfterMinutes: 5})
+	for _, who := range []string{"ann", "bob"} {
+		w.card(who, r)
+		w.poll("the card is noted as sent", func() bool {
+			state, _, _ := w.delivery(who, r)
+			return state == "sent"
+		})
+	}
+	w.tap("ann", w.token("ann", r, bot.LabelApproveCall))
+	for _, who := range []string{"ann", "bob"} { // in this order
+		var id string
+		if err := w.pool.QueryRow(w.ctx, `SELECT id FROM card_deliveries WHERE request_id = $1 AND identity = $2`, r.ID, who).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		w.tx(func(tx pgx.Tx) error {
+			_, err := w.client.InsertManyTx(w.ctx, tx, []river.InsertManyParams{
+				{Args: approvals.RemindCardArgs{DeliveryID: id, Number: 1}, InsertOpts: &river.InsertOpts{Queue: approvals.CardQueue}}})
+			return err
+		})
+	}
+	w.see("the reminder of bob", func() bool { return w.told("bob", "⏰ Request #1 still waits for you") })
+	w.settled()
+	w.chat.mu.Lock()
+	defer w.chat.mu.Unlock()
+	if w.told("ann", "⏰") {
+		t.Error("ann was reminded of what she has approved")
+	}
 }

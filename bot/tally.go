@@ -19,7 +19,7 @@ func askedNotes(r approvals.Request) []string {
 		notes = append(notes, fmt.Sprintf("The rule wants a reason: %s, or %s.", inWords(approvals.ApproveCall, r), inWords(approvals.Reject, r)))
 	}
 	if r.EscalatedAt != nil {
-		notes = append(notes, fmt.Sprintf("Nobody had answered by %s: further people were asked.", stamp.Minute(*r.EscalatedAt)))
+		notes = append(notes, fmt.Sprintf("Not decided by %s: further people may answer as well.", stamp.Minute(*r.EscalatedAt)))
 	}
 	return notes
 }

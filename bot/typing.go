@@ -65,7 +65,7 @@ type typingWorker struct {
 // Work shows the sign where there still is something to wait for. Whatever goes
 // wrong with it is nobody's concern.
 func (w *typingWorker) Work(ctx context.Context, job *river.Job[typingArgs]) error {
-	a, age := job.Args, time.Since(job.CreatedAt)
+	a, age := job.Args, age(job.JobRow)
 	if age > typingTime || a.EventID == "" && age > typingPatience {
 		return nil
 	}

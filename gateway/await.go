@@ -48,7 +48,7 @@ func (g *Gateway) await(ctx context.Context, c *toolCall, r approvals.Request, d
 		}
 		select {
 		case <-waiter.C:
-		case <-time.After(min(rereadEvery, max(time.Until(r.ExpiresAt), 10*time.Millisecond))):
+		case <-time.After(min(rereadEvery, max(r.ExpiresAt.Sub(r.ReadAt), 10*time.Millisecond))):
 		case <-budget.C:
 			return r, nil
 		case <-g.closing:

@@ -66,7 +66,7 @@ func (g *Gateway) elicited(ctx context.Context, c *toolCall, r approvals.Request
 	waiter := g.Hub.Wait(approvals.Key(r.ID))
 	defer waiter.Close()
 	defer c.wait(func() *approvals.Request { return &r })()
-	ctx, cancel := context.WithDeadline(ctx, r.CreatedAt.Add(g.Realtime))
+	ctx, cancel := context.WithTimeout(ctx, r.CreatedAt.Add(g.Realtime).Sub(r.ReadAt)) // both by the database's clock
 	answer := make(chan *approvals.Decision, 1)
 	go func() {
 		result, err := c.elicit(ctx, dialog(r))

@@ -27,11 +27,13 @@ type Merge struct {
 	MergedBy string     `json:"mergedBy"`
 	MergedAt time.Time  `json:"mergedAt"`
 	UndoneAt *time.Time `json:"undoneAt,omitempty"`
+	// ReadAt is when the row was read, by the database's clock.
+	ReadAt time.Time `json:"-"`
 	// Agents are those where policy or people are not what they were.
 	Agents []string `json:"-" db:"-"`
 }
 
-const mergeColumns = `number, source_id, target_id, merged_by, merged_at, undone_at`
+const mergeColumns = `number, source_id, target_id, merged_by, merged_at, undone_at, clock_timestamp()`
 
 // mergeLock serialises merges: they are rare, and two at once could make a
 // circle.
@@ -193,7 +195,7 @@ func collectMerge(rows pgx.Rows, err error) (Merge, error) {
 }
 
 func rowToMerge(row pgx.CollectableRow) (m Merge, err error) {
-	err = row.Scan(&m.Number, &m.SourceID, &m.TargetID, &m.MergedBy, &m.MergedAt, &m.UndoneAt)
+	err = row.Scan(&m.Number, &m.SourceID, &m.TargetID, &m.MergedBy, &m.MergedAt, &m.UndoneAt, &m.ReadAt)
 	return m, err
 }
 

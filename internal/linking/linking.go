@@ -7,7 +7,6 @@ package linking
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -126,7 +125,7 @@ func (s *Service) UndoOwn(ctx context.Context, number int64, userID string) (m i
 		if mine, err := ofThem(ctx, tx, userID, m.SourceID, m.TargetID); err != nil || !mine {
 			return orElse(err, fault.NotFoundf("no merge %d", number))
 		}
-		if m.UndoneAt == nil && time.Since(m.MergedAt) > identity.UndoTTL {
+		if m.UndoneAt == nil && m.ReadAt.Sub(m.MergedAt) > identity.UndoTTL {
 			return fault.New(fault.Gone, "too_late", "merge %d is older than a day; an owner or the operator can still undo it", number)
 		}
 		m, err = s.undo(ctx, tx, number, "user:"+userID)
