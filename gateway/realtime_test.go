@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/fault"
 	"holm/internal/session"
 	"holm/policy"
 )
@@ -244,5 +245,103 @@ func TestWhoIsNotAsked(t *testing.T) {
 				t.Errorf("%+v; %d dialogs, mode %s, %d cards", got, len(d.asked), request.Mode, r.cards(request.ID))
 			}
 		})
+	}
+}
+
+// TestADialogAndACardAtOnce: of the answers that come at the same moment one
+// counts, the call does what that one says, and all are told of it alike.
+func TestADialogAndACardAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	_, key := r.member("olga", policy.Owner)
+	d := newDialogs()
+	headers := bearer(key)
+	headers["Holm-Hold"] = "10m"
+	client := r.clientWith(headers, d.options())
+	ran := 0
+	for n := range 8 {
+		done := later(t.Context(), client, "record", map[string]any{"n": n})
+		<-d.asked
+		request := r.asked(approvals.Pending)
+		elsewhere := make(chan error, 1)
+		go func() {
+			_, err := r.approvals.Decide(context.Background(), approvals.Decision{AgentID: agentName, RequestID: request.ID,
+				Actor: approvals.Actor{Admin: true, Name: "operator", Via: "test"}})
+			elsewhere <- err
+		}()
+		d.answers <- accept(map[string]any{"decision": "single"})
+		got, err := <-done, <-elsewhere
+		now, lookErr := approvals.Lookup(t.Context(), r.pool, request.ID)
+		if lookErr != nil {
+			t.Fatal(lookErr)
+		}
+		switch {
+		case now.Status == approvals.Approved && got.Text == "recorded" && fault.Is(err, "already_decided"):
+			ran++
+		case now.Status == approvals.Rejected && got.Kind == "APPROVAL_REJECTED" && err == nil:
+			select { // the dialog was withdrawn before it took the answer, or has taken it
+			case <-d.answers:
+			default:
+			}
+		default:
+			t.Errorf("%s; the caller got %+v, the card %v", now.Status, got, err)
+		}
+		for len(d.gone) > 0 {
+			<-d.gone
+		}
+	}
+	if got := r.ran(); len(got) != ran {
+		t.Errorf("ran %d times, approved %d", len(got), ran)
+	}
+}
+
+// TestADialogAtTheDeadline: the answer that comes after the question has expired
+// decides nothing, and the caller is told that.
+func TestADialogAtTheDeadline(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	_, key := r.member("olga", policy.Owner)
+	d := newDialogs()
+	done := later(t.Context(), r.clientWith(bearer(key), d.options()), "record", map[string]any{"n": 1})
+	<-d.asked
+	request := r.asked(approvals.Pending)
+	if _, err := r.pool.Exec(t.Context(), `UPDATE approval_requests SET expires_at = clock_timestamp() WHERE id = $1`, request.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.answers <- accept(map[string]any{"decision": "persistent"})
+	if got := <-done; got.Kind != "APPROVAL_EXPIRED" && got.Kind != "APPROVAL_REQUIRED" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := r.approvals.Expire(t.Context(), request.ID); err != nil {
+		t.Fatal(err)
+	}
+	if now := r.asked(approvals.Expired); now.ID != request.ID || r.ran() != nil || r.cards(request.ID) != 0 {
+		t.Errorf("%+v, ran %v, %d cards", now, r.ran(), r.cards(request.ID))
+	}
+}
+
+// TestTheClientOfADialogLeaves: the owners are asked, and what they approve waits
+// for the same call.
+func TestTheClientOfADialogLeaves(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	_, key := r.member("olga", policy.Owner)
+	d := newDialogs()
+	client := r.clientWith(bearer(key), d.options())
+	ctx, leave := context.WithCancel(t.Context())
+	done := later(ctx, client, "record", map[string]any{"n": 1})
+	<-d.asked
+	request := r.asked(approvals.Pending)
+	leave()
+	<-done
+	for deadline := time.Now().Add(time.Minute); r.cards(request.ID) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the owners were not asked")
+		}
+	}
+	d.answers <- accept(map[string]any{"decision": "persistent"}) // too late: nobody is there to hear it
+	r.decide(request, true, policy.Single, "")
+	if got := call(t.Context(), client, "record", map[string]any{"n": 1}); got.Text != "recorded" || len(r.ran()) != 1 {
+		t.Errorf("the same call later: %+v, ran %v", got, r.ran())
 	}
 }
