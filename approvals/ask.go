@@ -428,7 +428,7 @@ type requestedEvent struct {
 
 func (r Request) requestedEvent() requestedEvent {
 	return requestedEvent{
-		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.Resource(),
 		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt, DuplicateOf: r.DuplicateOf,
 	}
 }
@@ -441,7 +441,7 @@ func (s *Service) audit(ctx context.Context, tx pgx.Tx, kind, actor string, r Re
 func (r Request) record(kind, actor string) audit.Record {
 	data := map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "sessionId": r.SessionID, "requesterId": r.RequesterID,
-		"resourceType": r.ResourceType, "resourceKey": r.ResourceKey, "argsDigest": r.ArgsDigest,
+		"resourceType": r.ResourceType, "resourceKey": r.Resource(), "argsDigest": r.ArgsDigest,
 		"ruleId": r.RuleID, "ruleVersion": r.Settings.RuleVersion, "status": r.Status,
 		"resolution": r.Resolution, "via": r.ResolvedVia, "outcome": r.Outcome, "duplicateOf": r.DuplicateOf,
 	}

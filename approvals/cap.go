@@ -9,6 +9,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
+	"holm/internal/redact"
 	"holm/internal/session"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) recordCapped(ctx context.Context, c Call, why error) error {
 	known, _ := fault.As(why)
 	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) error {
 		data := map[string]any{
-			"sessionId": c.Session.ID, "requesterId": c.Session.RequesterID, "resourceType": c.ResourceType, "resourceKey": c.ResourceKey,
+			"sessionId": c.Session.ID, "requesterId": c.Session.RequesterID, "resourceType": c.ResourceType, "resourceKey": redact.Text(c.ResourceKey),
 			"argsDigest": c.Digest(), "ruleId": c.Rule.ID, "ruleVersion": c.Rule.Version, "limit": known.Data,
 		}
 		if c.ByKey != "" {

@@ -11,6 +11,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/crashpoint"
 	"holm/internal/db"
+	"holm/internal/redact"
 	"holm/internal/session"
 )
 
@@ -161,7 +162,7 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message st
 		}
 		event := map[string]any{
 			"requestId": one.ID, "shortId": one.ShortID, "resourceType": one.ResourceType,
-			"resourceKey": one.ResourceKey, "outcome": *r.Outcome,
+			"resourceKey": one.Resource(), "outcome": *r.Outcome,
 		}
 		if message != "" {
 			event["message"] = message
@@ -225,7 +226,7 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			return err
 		}
 		ok = true
-		data := map[string]any{"requestId": requestID, "resourceKey": c.ResourceKey, "argsDigest": c.Digest()}
+		data := map[string]any{"requestId": requestID, "resourceKey": redact.Text(c.ResourceKey), "argsDigest": c.Digest()}
 		if c.ByKey != "" {
 			data["byKey"] = c.ByKey
 		}

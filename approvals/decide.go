@@ -258,7 +258,7 @@ func (s *Service) resolved(ctx context.Context, tx pgx.Tx, b *pgx.Batch, r Reque
 func queueEnded(ctx context.Context, b *pgx.Batch, r Request, actor string) error {
 	return errors.Join(
 		session.QueueAppend(b, r.AgentID, r.SessionID, session.ApprovalResolved, resolvedEvent{
-			RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+			RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.Resource(),
 			Decision: r.Status, Resolution: r.Resolution, ReviewerID: r.ResolvedBy, Reason: r.Reason, TryDifferently: r.TryDifferently,
 			Mode: r.Mode, DuplicateOf: r.DuplicateOf,
 		}),

@@ -12,6 +12,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/redact"
 	"holm/internal/stamp"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -86,7 +87,11 @@ func Grants(ctx context.Context, q db.Queryer, agentID, requestID string) ([]Gra
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[Grant])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Grant])
+	for i := range list {
+		list[i].ResourceKey = redact.Text(list[i].ResourceKey)
+	}
+	return list, err
 }
 
 // Revoke takes back all that an approved request has left, and gives it as it
@@ -172,7 +177,7 @@ func (s *Service) revoke(ctx context.Context, tx pgx.Tx, r Request, a Actor) (g 
 	}
 	return g, opened, audit.Write(ctx, tx, audit.Record{Kind: "grant_revoked", AgentID: r.AgentID, Actor: a.ID(), Data: map[string]any{
 		"requestId": r.ID, "shortId": r.ShortID, "requesterId": r.RequesterID, "resourceType": r.ResourceType,
-		"resourceKey": r.ResourceKey, "resolution": r.Resolution, "uses": g.Uses, "policyIds": g.PolicyIDs, "via": a.Via,
+		"resourceKey": r.Resource(), "resolution": r.Resolution, "uses": g.Uses, "policyIds": g.PolicyIDs, "via": a.Via,
 	}})
 }
 

@@ -1,6 +1,8 @@
 package approvals_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"holm/approvals"
@@ -138,5 +140,40 @@ func TestAWindowDoesNotWaitForReports(t *testing.T) {
 	}
 	if n := w.count(`SELECT uses FROM approval_grants WHERE request_id = $1`, claimed.ID); n != 3 {
 		t.Errorf("%d uses counted, want 3", n)
+	}
+}
+
+// TestTheSecretOfACommandIsNotToldOf: the key of a command is the command itself.
+func TestTheSecretOfACommandIsNotToldOf(t *testing.T) {
+	const secret = "ghp_0123456789abcdefghijABCDEF"
+	w := newWorld(t)
+	ask := w.call(`{}`, outside, ruleSays(policy.ApprovalSettings{RemindAfterMinutes: 5}), func(c *approvals.Call) {
+		c.ResourceType, c.ResourceKey = policy.TypeExec, "git push https://x:"+secret+"@example.com"
+	})
+	r := w.ask(ask)
+	w.ok(w.svc.MarkUndelivered(ctx, r.ID))
+	w.exec(`UPDATE card_deliveries SET state = 'sent'`)
+	w.ok(w.svc.Remind(ctx, r.ID, 1))
+	w.approve(r, policy.Once)
+	grants := w.grants()
+	if _, ok, err := w.svc.ClaimOutside(ctx, r.ID); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	_, err := w.svc.Report(ctx, r.ID, approvals.Succeeded, "")
+	w.ok(err)
+	if _, ok := w.uses(ask); !ok {
+		t.Error("the window does not cover the same command")
+	}
+	wires, err := approvals.OnWire(ctx, w.pool, w.get(r.ID))
+	w.ok(err)
+	told := append(w.column(`SELECT payload::text FROM session_events`), w.column(`SELECT data::text FROM audit_queue`)...)
+	told = append(told, fmt.Sprintf("%+v", wires), fmt.Sprintf("%+v", grants))
+	for _, text := range told {
+		if strings.Contains(text, secret) {
+			t.Errorf("told: %s", text)
+		}
+	}
+	if n := w.count(`SELECT count(*) FROM session_events`); n != 4 {
+		t.Errorf("%d events, want that it was asked, reminded, resolved and executed", n)
 	}
 }

@@ -136,7 +136,7 @@ func (s *Service) pressed(ctx context.Context, tx pgx.Tx, r Request, kind string
 			continue
 		}
 		_, err := session.Append(ctx, tx, one.AgentID, one.SessionID, kind, map[string]any{
-			"requestId": one.ID, "shortId": one.ShortID, "resourceType": one.ResourceType, "resourceKey": one.ResourceKey,
+			"requestId": one.ID, "shortId": one.ShortID, "resourceType": one.ResourceType, "resourceKey": one.Resource(),
 			"reminders": r.Reminders, "expiresAt": one.ExpiresAt,
 		})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/redact"
 	"holm/policy"
 )
 
@@ -135,6 +136,10 @@ func (r Request) Question() string {
 	}
 	return r.ID
 }
+
+// Resource is the key of what r is about as people and logs are shown it: that of a
+// command is the command, which may hold secrets.
+func (r Request) Resource() string { return redact.Text(r.ResourceKey) }
 
 // Overdue tells whether nobody may answer any more, though the job that ends the
 // question has not run yet.

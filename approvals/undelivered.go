@@ -169,7 +169,7 @@ func (s *Service) told(ctx context.Context, tx pgx.Tx, event, move, id string) (
 // nobody, or somebody after all.
 func (r Request) queueReach(b *pgx.Batch, event string) error {
 	return session.QueueAppend(b, r.AgentID, r.SessionID, event, map[string]any{
-		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.ResourceKey,
+		"requestId": r.ID, "shortId": r.ShortID, "resourceType": r.ResourceType, "resourceKey": r.Resource(),
 	})
 }
 

@@ -172,7 +172,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 	return Wire{
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName, ByKey: r.ByKey,
-		ResourceType: r.ResourceType, ResourceKey: r.ResourceKey,
+		ResourceType: r.ResourceType, ResourceKey: r.Resource(),
 		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason, TryDifferently: r.TryDifferently,

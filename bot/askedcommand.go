@@ -26,7 +26,7 @@ func (b *Bot) requests(ctx context.Context, l line) (string, error) {
 			return "", err
 		}
 		for _, r := range own {
-			line := fmt.Sprintf("%s · %s · %s", numberFor(l, r), oneLine(r.ResourceKey, maxName), standing(r))
+			line := fmt.Sprintf("%s · %s · %s", numberFor(l, r), oneLine(r.Resource(), maxName), standing(r))
 			if r.Asked > 1 {
 				line += fmt.Sprintf(" · asked %d times", r.Asked)
 			}
@@ -48,7 +48,7 @@ func (b *Bot) status(ctx context.Context, l line) (string, error) {
 	if r.Revoked, err = approvals.RevocationOf(ctx, b.Pool, r.ID); err != nil {
 		return "", err
 	}
-	lines := []string{fmt.Sprintf("Request %s: %s, from %s.", numberFor(l, r), oneLine(r.ResourceKey, maxKey), requester(r))}
+	lines := []string{fmt.Sprintf("Request %s: %s, from %s.", numberFor(l, r), oneLine(r.Resource(), maxKey), requester(r))}
 	if r.Status == approvals.Pending {
 		lines = append(lines, sentence(standing(r)), "Why: "+oneLine(r.RuleText, maxText))
 	} else {

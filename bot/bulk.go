@@ -176,7 +176,7 @@ func groupLines(group []approvals.Listed, mark string) []Arg {
 	if mark != "" {
 		name = mark + " · " + name
 	}
-	lines := []Arg{{Name: name, Value: fmt.Sprintf("%s, agent %s: %d requests", oneLine(first.ResourceKey, maxKey), first.AgentID, len(group))}}
+	lines := []Arg{{Name: name, Value: fmt.Sprintf("%s, agent %s: %d requests", oneLine(first.Resource(), maxKey), first.AgentID, len(group))}}
 	same := sameArguments(group)
 	args, _ := comparable(first)
 	for _, a := range args {

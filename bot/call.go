@@ -222,10 +222,10 @@ func (b *Bot) waits(ctx context.Context, job *river.Job[callArgs], c chatCall, r
 
 func waitingText(r approvals.Request, reached bool) string {
 	if r.Executing() {
-		return fmt.Sprintf("Request #%d (%s) is running already. Its result comes here.", r.ShortID, oneLine(r.ResourceKey, maxKey))
+		return fmt.Sprintf("Request #%d (%s) is running already. Its result comes here.", r.ShortID, oneLine(r.Resource(), maxKey))
 	}
 	text := fmt.Sprintf("Waiting for approval: request #%d (%s), open until %s. The result comes here by itself.",
-		r.ShortID, oneLine(r.ResourceKey, maxKey), stamp.Minute(r.ExpiresAt))
+		r.ShortID, oneLine(r.Resource(), maxKey), stamp.Minute(r.ExpiresAt))
 	if !reached {
 		text += " Nobody who may answer can be reached by chat at the moment."
 	}

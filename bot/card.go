@@ -116,7 +116,7 @@ func stands(r approvals.Request) string {
 func facts(r approvals.Request, noArgs bool) []Fact {
 	all := []Fact{
 		{Label: "From", Value: from(r)},
-		{Label: resourceLabel(r.ResourceType), Value: oneLine(r.ResourceKey, maxKey), Code: true},
+		{Label: resourceLabel(r.ResourceType), Value: oneLine(r.Resource(), maxKey), Code: true},
 	}
 	if noArgs {
 		all = append(all, Fact{Label: "Arguments", Value: "none"})
@@ -158,7 +158,7 @@ func openNotes(r approvals.Request) []string {
 		if r.Settings.Binding == policy.BindResource {
 			with = "any arguments"
 		}
-		notes = append(notes, fmt.Sprintf("“%s” covers further calls of %s by %s with %s.", forTime(r), oneLine(r.ResourceKey, maxName), requester(r), with))
+		notes = append(notes, fmt.Sprintf("“%s” covers further calls of %s by %s with %s.", forTime(r), oneLine(r.Resource(), maxName), requester(r), with))
 	}
 	return notes
 }

@@ -156,7 +156,7 @@ func (b *Bot) pending(ctx context.Context, l line) (string, error) {
 		}
 		for _, r := range open {
 			text := fmt.Sprintf("%s · %s · from %s · until %s",
-				numberFor(l, r), oneLine(r.ResourceKey, maxName), requester(r), stamp.Minute(r.ExpiresAt))
+				numberFor(l, r), oneLine(r.Resource(), maxName), requester(r), stamp.Minute(r.ExpiresAt))
 			if r.Asked > 1 {
 				text += fmt.Sprintf(" · asked %d times", r.Asked)
 			}

@@ -121,7 +121,7 @@ func listName(l approvals.Listed) string {
 // listLine says how a request stands; of an open one also what sets it apart
 // from others of its tool.
 func listLine(l approvals.Listed, same map[string]bool) string {
-	tool := oneLine(l.ResourceKey, maxName)
+	tool := oneLine(l.Resource(), maxName)
 	if l.Status != approvals.Pending {
 		line := fmt.Sprintf("%s · %s · %s", stands(l.Request), tool, ending(l.Request))
 		if l.Reason != nil {

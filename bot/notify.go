@@ -84,7 +84,7 @@ func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, change approval
 // openNews is what a requester is told of an open request; empty once it has
 // ended.
 func openNews(r approvals.Request, event string) string {
-	about := fmt.Sprintf("Request #%d (%s) still waits", r.ShortID, oneLine(r.ResourceKey, maxKey))
+	about := fmt.Sprintf("Request #%d (%s) still waits", r.ShortID, oneLine(r.Resource(), maxKey))
 	switch {
 	case r.Status != approvals.Pending:
 		return ""
@@ -103,7 +103,7 @@ func openNews(r approvals.Request, event string) string {
 // news is what a requester is told of the change that made the version; empty
 // when another change tells it, or nobody needs to hear of it.
 func news(r approvals.Request, version int) string {
-	about := fmt.Sprintf("Request #%d (%s)", r.ShortID, oneLine(r.ResourceKey, maxKey))
+	about := fmt.Sprintf("Request #%d (%s)", r.ShortID, oneLine(r.Resource(), maxKey))
 	switch {
 	case r.Status == approvals.Pending:
 		return ""

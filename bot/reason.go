@@ -76,7 +76,7 @@ func (b *Bot) ask(ctx context.Context, asker Asker, ev Event, btn approvals.Butt
 	}
 	at, err := asker.Ask(ctx, ev, Question{
 		Title: fmt.Sprintf("%s request #%d", title, btn.ShortID),
-		Text:  fmt.Sprintf("Why is request #%d (%s) %s? What you write reaches its requester.", btn.ShortID, oneLine(btn.ResourceKey, maxName), what),
+		Text:  fmt.Sprintf("Why is request #%d (%s) %s? What you write reaches its requester.", btn.ShortID, oneLine(btn.Resource(), maxName), what),
 		Token: b.reasonToken(btn, decision),
 	})
 	if err != nil {

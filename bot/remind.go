@@ -77,7 +77,7 @@ func (b *Bot) noteReminder(ctx context.Context, d delivery, from, to int) (bool,
 // reminder says what waits, and until when.
 func reminder(r approvals.Request) string {
 	text := fmt.Sprintf("⏰ Request #%d still waits for you: %s, from %s. Open until %s.",
-		r.ShortID, oneLine(r.ResourceKey, maxKey), from(r), stamp.Minute(r.ExpiresAt))
+		r.ShortID, oneLine(r.Resource(), maxKey), from(r), stamp.Minute(r.ExpiresAt))
 	if r.Settings.Needed() > 1 {
 		text += " " + tally(r)
 	}

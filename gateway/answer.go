@@ -152,10 +152,10 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 	case r.Status == approvals.Expired:
 		kind = "APPROVAL_EXPIRED"
 		text = fmt.Sprintf("Expired: nobody answered request %d for %s by %s, and nothing was executed. "+
-			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.ResourceKey, stamp.Minute(r.ExpiresAt), noWorkaround)
+			"Silence is not consent. Ask again only if the call is still wanted. %s", r.ShortID, r.Resource(), stamp.Minute(r.ExpiresAt), noWorkaround)
 	case r.Status == approvals.Cancelled:
 		kind = "APPROVAL_CANCELLED"
-		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn by %s, and nothing was executed.", r.ShortID, r.ResourceKey, deref(r.ResolvedName, "its requester"))
+		text = fmt.Sprintf("Cancelled: request %d for %s was withdrawn by %s, and nothing was executed.", r.ShortID, r.Resource(), deref(r.ResolvedName, "its requester"))
 		if r.Reason != nil {
 			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
 		}
@@ -164,7 +164,7 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 		kind = "OUTCOME_UNKNOWN"
 		text = fmt.Sprintf("Request %d for %s was approved and sent, but its outcome was lost. "+
 			"It may or may not have been executed, and it is not sent again by itself; check before asking again. "+
-			"Silence is not consent to send it twice. %s", r.ShortID, r.ResourceKey, noWorkaround)
+			"Silence is not consent to send it twice. %s", r.ShortID, r.Resource(), noWorkaround)
 	}
 	structured := map[string]any{"error_type": kind, "code": codeApproval,
 		"request_id": r.ID, "short_id": r.ShortID, "status": r.Status, "retryable": false}
@@ -179,7 +179,7 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 
 // rejectedText tells a rejection for good from one that invites another proposal.
 func rejectedText(r approvals.Request) string {
-	text := fmt.Sprintf("Rejected: %s rejected request %d for %s.", deref(r.ResolvedName, "an owner"), r.ShortID, r.ResourceKey)
+	text := fmt.Sprintf("Rejected: %s rejected request %d for %s.", deref(r.ResolvedName, "an owner"), r.ShortID, r.Resource())
 	if r.TryDifferently {
 		text += " A retry with the same arguments makes no sense; the reviewer asks to try it differently"
 		if r.Reason != nil {

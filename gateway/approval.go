@@ -215,7 +215,7 @@ func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
 		return err
 	}
 	return &ApprovalRequiredError{
-		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.ResourceKey, Status: r.Status,
+		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.Resource(), Status: r.Status,
 		ExpiresAt: r.ExpiresAt, Executing: r.Executing(),
 		Reached: reached, Undelivered: r.Status == approvals.Pending && r.UndeliveredAt != nil,
 	}

@@ -14,6 +14,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/crashpoint"
 	"holm/internal/identity"
+	"holm/internal/redact"
 	"holm/internal/session"
 	"holm/policy"
 )
@@ -119,7 +120,7 @@ func (c *toolCall) about(j *judgement) map[string]any {
 	resourceType, key := j.resource()
 	data := map[string]any{
 		"callId": c.id, "sessionId": c.session.ID, "server": j.entry.Server, "tool": j.entry.Tool,
-		"resourceType": resourceType, "resourceKey": key, "policyVersion": j.snapshot.policyVersion,
+		"resourceType": resourceType, "resourceKey": redact.Text(key), "policyVersion": j.snapshot.policyVersion,
 	}
 	if c.outside {
 		data["via"] = "enforce"

@@ -156,7 +156,7 @@ func question(r approvals.Request) string {
 		args.Write(r.Args)
 	}
 	return fmt.Sprintf("Request %d of agent %s needs your approval.\n\nTool: %s\nWhy: %s\nArguments:\n%s\n\nOpen until %s · %s",
-		r.ShortID, r.AgentID, visible(r.ResourceKey), visible(r.RuleText), visible(args.String()), stamp.Minute(r.ExpiresAt), r.ArgsDigest[:8])
+		r.ShortID, r.AgentID, visible(r.Resource()), visible(r.RuleText), visible(args.String()), stamp.Minute(r.ExpiresAt), r.ArgsDigest[:8])
 }
 
 // visible shows what a terminal or a page would hide or obey.
