@@ -182,3 +182,34 @@ func TestConcurrentReleasesGiveOneUseBack(t *testing.T) {
 		t.Error("want one claim after the release")
 	}
 }
+
+// Of a window that calls of two processes use at once each use is counted, whatever
+// else happens: the call that was asked about runs once, and what is shown is true.
+func TestConcurrentUsesOfAWindowAreAllCounted(t *testing.T) {
+	w := newWorld(t)
+	resource := ruleSays(policy.ApprovalSettings{Binding: policy.BindResource})
+	r := w.approve(w.ask(w.call(`{"n":0}`, resource)), policy.Once)
+	_, other := w.process()
+	var through atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 20 {
+		svc, call := []*approvals.Service{w.svc, other}[n%2], w.call(fmt.Sprintf(`{"n":%d}`, n+1), resource)
+		wg.Go(func() {
+			_, claimed, err := svc.Claim(ctx, r.ID)
+			if claimed {
+				through.Add(1)
+			}
+			_, ok, useErr := svc.UseWindow(ctx, call)
+			if ok {
+				through.Add(1)
+			}
+			if err := errors.Join(err, useErr); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if list := w.grants(); through.Load() != 21 || len(list) != 1 || list[0].Uses != 21 {
+		t.Errorf("%d were let through, want 21; shown: %+v", through.Load(), list)
+	}
+}
