@@ -24,6 +24,8 @@ const (
 	// pruneBatch rows are deleted at once, so that no lock lasts, and pruneBatches
 	// in one turn; the next one goes on.
 	pruneBatch, pruneBatches = 1000, 100
+	// pruneTime is how long one turn may take.
+	pruneTime = 5 * time.Minute
 )
 
 // PruneArgs deletes what is done and too old to come again.
@@ -38,16 +40,19 @@ type pruneWorker struct {
 	bot *Bot
 }
 
-// Work tries all tables even when one fails.
+// Timeout implements river.Worker.
+func (w *pruneWorker) Timeout(*river.Job[PruneArgs]) time.Duration { return pruneTime }
+
+// Work tries all tables even when one fails, the largest last.
 func (w *pruneWorker) Work(ctx context.Context, _ *river.Job[PruneArgs]) error {
 	before := time.Now().Add(-KeptFor)
 	var failed error
 	for _, prune := range []func(context.Context, time.Time) (int64, error){
-		w.bot.pruneInbox, w.bot.pruneCalls, w.bot.prunePrompts, w.bot.pruneTries,
+		w.bot.pruneCalls, w.bot.prunePrompts, w.bot.pruneTries,
 	} {
 		failed = errors.Join(failed, untilDone(ctx, before, prune))
 	}
-	return failed
+	return errors.Join(failed, w.bot.pruneInbox(ctx, before))
 }
 
 func untilDone(ctx context.Context, before time.Time, prune func(context.Context, time.Time) (int64, error)) error {
@@ -68,23 +73,32 @@ func (b *Bot) prune(ctx context.Context, table, sql string, args ...any) (int64,
 }
 
 // pruneInbox leaves the highest number of each channel, from which LastID goes
-// on, and what was not handled.
-func (b *Bot) pruneInbox(ctx context.Context, before time.Time) (int64, error) {
-	return b.prune(ctx, "inbox", `
-		WITH last AS (
+// on, and what was not handled. To find those numbers reads the whole table: once
+// a turn, not once a batch.
+func (b *Bot) pruneInbox(ctx context.Context, before time.Time) error {
+	var channels, ids []string
+	err := b.Pool.QueryRow(ctx, `
+		SELECT array_agg(channel), array_agg(id::text)
+		FROM (
 		    SELECT channel, max(event_id::bigint) AS id
 		    FROM inbox
 		    WHERE event_id ~ '^[0-9]{1,18}$'
 		    GROUP BY channel
-		)
-		DELETE FROM inbox
-		WHERE (channel, event_id) IN (
-		    SELECT i.channel, i.event_id
-		    FROM inbox i
-		    LEFT JOIN last l ON l.channel = i.channel AND l.id::text = i.event_id
-		    WHERE i.handled_at < $1
-		      AND l.channel IS NULL
-		    LIMIT $2)`, before, pruneBatch)
+		) last`).Scan(&channels, &ids)
+	if err != nil {
+		return fmt.Errorf("read last events: %w", err)
+	}
+	return untilDone(ctx, before, func(ctx context.Context, before time.Time) (int64, error) {
+		return b.prune(ctx, "inbox", `
+			DELETE FROM inbox
+			WHERE (channel, event_id) IN (
+			    SELECT i.channel, i.event_id
+			    FROM inbox i
+			    LEFT JOIN unnest($3::text[], $4::text[]) last (channel, id) ON last.channel = i.channel AND last.id = i.event_id
+			    WHERE i.handled_at < $1
+			      AND last.id IS NULL
+			    LIMIT $2)`, before, pruneBatch, channels, ids)
+	})
 }
 
 // pruneCalls forgets typed calls with their arguments; the requests they made stay.
