@@ -25,6 +25,10 @@ const (
 	spare        = 1
 	spareOverall = 5
 
+	// signPause lies between two signs in a chat, however much is typed there: apps
+	// show one for five seconds.
+	signPause = 3 * time.Second
+
 	// maxHold is the longest wait inside a call; beyond it the caller is asked
 	// to come again, so that no worker sleeps for a busy chat.
 	maxHold = 3 * time.Second
@@ -50,6 +54,7 @@ type pacer struct {
 type chatPace struct {
 	limiter *rate.Limiter
 	until   time.Time // Telegram's retry_after
+	signed  time.Time // when it was last shown that the bot is typing
 }
 
 func newPacer() *pacer {
@@ -100,14 +105,18 @@ func (p *pacer) take(chat int64, urgent bool, now, latest time.Time) (time.Durat
 	return delay, nil
 }
 
-// idle tells whether a chat has been quiet, and all of them have room: then what
-// is no message may go, and is not counted as one.
-func (p *pacer) idle(chat int64, now time.Time) bool {
+// takeSign tells whether a sign may go to a chat now: where it has been quiet, all
+// of them have room, and it does not still show one. It is not counted as a message.
+func (p *pacer) takeSign(chat int64, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.chat(chat, now)
-	return !c.until.After(now) && !p.until.After(now) && !p.noSigns.After(now) &&
-		lacking(c.limiter, burst, now) == 0 && lacking(p.all, 1+spareOverall, now) == 0
+	if c.until.After(now) || p.until.After(now) || p.noSigns.After(now) || now.Sub(c.signed) < signPause ||
+		lacking(c.limiter, burst, now) > 0 || lacking(p.all, 1+spareOverall, now) > 0 {
+		return false
+	}
+	c.signed = now
+	return true
 }
 
 // obeySigns remembers a rate limit of signs, which holds up no message.

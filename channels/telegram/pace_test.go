@@ -109,19 +109,25 @@ func (p *pacer) waits(t *testing.T, chat int64, urgent bool, now time.Time, want
 // signs themselves take none.
 func TestSignsGoToQuietChatsAlone(t *testing.T) {
 	p, now := newPacer(), time.Now()
-	for range 100 {
-		if !p.idle(1, now) {
-			t.Fatal("a sign took room")
+	for i := range 100 {
+		if p.takeSign(1, now) != (i == 0) {
+			t.Fatalf("sign %d of a chat that shows the first", i)
 		}
 	}
+	now = now.Add(signPause)
+	if !p.takeSign(1, now) {
+		t.Error("no further sign after a while")
+	}
+	now = now.Add(signPause)
 	if _, err := p.take(1, false, now, now); err != nil {
 		t.Fatal(err)
 	}
-	if p.idle(1, now) || !p.idle(2, now) || !p.idle(1, now.Add(2*time.Second)) {
+	if p.takeSign(1, now) || !p.takeSign(2, now) || !p.takeSign(1, now.Add(2*time.Second)) {
 		t.Error("a chat that was just written to has a sign, or one that is quiet has none")
 	}
+	now = now.Add(signPause)
 	p.obeySigns(&bot.RetryError{After: time.Hour})
-	if p.idle(2, now) {
+	if p.takeSign(2, now) {
 		t.Error("a limit of signs is not obeyed")
 	}
 	if delay, err := p.take(2, false, now, now); delay != 0 || err != nil {

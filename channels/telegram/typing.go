@@ -14,7 +14,7 @@ import (
 // or until a message comes.
 func (c *Channel) Typing(ctx context.Context, to bot.Recipient) error {
 	chat, err := directChat(to.Identity)
-	if err != nil || !c.pace.idle(chat, time.Now()) {
+	if err != nil || !c.pace.takeSign(chat, time.Now()) {
 		return err
 	}
 	_, err = c.client.SendChatAction(ctx, &tg.SendChatActionParams{ChatID: chat, Action: models.ChatActionTyping})

@@ -8,11 +8,14 @@ import (
 	"holm/internal/testkit/telegramfake"
 )
 
-// TestTypingTakesNoRoomFromMessages: it is shown in a quiet chat alone.
+// TestTypingTakesNoRoomFromMessages: it is shown in a quiet chat alone, once for all
+// that is typed at one time.
 func TestTypingTakesNoRoomFromMessages(t *testing.T) {
 	s := newSetup(t, telegramfake.Options{})
-	if err := s.channel.Typing(t.Context(), s.to()); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		if err := s.channel.Typing(t.Context(), s.to()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	calls := s.tg.Calls("sendChatAction")
 	if len(calls) != 1 || calls[0].Params["action"] != "typing" || calls[0].Params["chat_id"] != id(s.owner) {
@@ -20,11 +23,13 @@ func TestTypingTakesNoRoomFromMessages(t *testing.T) {
 	}
 	s.tg.Inject(telegramfake.Fault{Method: "sendChatAction", Code: 429, RetryAfter: 240, Description: "Too Many Requests: retry after 240"})
 	var limited *bot.RetryError
-	if err := s.channel.Typing(t.Context(), s.to()); !errors.As(err, &limited) {
+	bea := bot.Recipient{Identity: id(s.tg.Person("Bea").Open())}
+	if err := s.channel.Typing(t.Context(), bea); !errors.As(err, &limited) {
 		t.Errorf("too many: %v", err)
 	}
 	for range 3 {
-		if err := s.channel.Typing(t.Context(), s.to()); err != nil {
+		cy := bot.Recipient{Identity: id(s.tg.Person("Cy").Open())}
+		if err := s.channel.Typing(t.Context(), cy); err != nil {
 			t.Error(err)
 		}
 	}
