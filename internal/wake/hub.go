@@ -155,10 +155,10 @@ func (w *Waiter) ring() {
 func (h *Hub) Process() int64 { return int64(h.id) }
 
 // Alive tells whether the process that had this id still holds its connection
-// to the database.
+// to the database. Those who ask at once are not in each other's way.
 func Alive(ctx context.Context, tx pgx.Tx, process int64) (bool, error) {
 	var free bool
-	err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, $2)`, aliveClass, int32(process)).Scan(&free)
+	err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock_shared($1, $2)`, aliveClass, int32(process)).Scan(&free)
 	return !free, err
 }
 
