@@ -172,14 +172,21 @@ func (s *server) enforcedIn(ctx context.Context, caller identity.Caller, id stri
 	return caller, own, session.ErrNoSession
 }
 
-// reprove makes sure after a wait that the credential is still good, and that a
-// conversation still stands for the person on whose behalf the call is made.
+// reprove makes sure after a wait that the credential is still good, and that the
+// session that was named has not ended and still stands for the same person.
 func (s *server) reprove(credential caller, before identity.Caller, sessionID string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := credential.again(); err != nil || !before.OnBehalf {
+		if err := credential.again(); err != nil || sessionID == "" {
 			return err
 		}
-		return session.StillOnBehalf(ctx, s.Pool, *credential.key, before, sessionID)
+		if before.OnBehalf {
+			return session.StillOnBehalf(ctx, s.Pool, *credential.key, before, sessionID)
+		}
+		found, err := session.Get(ctx, s.Pool, before.AgentID, sessionID)
+		if err == nil && found.EndedAt != nil {
+			err = session.ErrNoSession
+		}
+		return err
 	}
 }
 
