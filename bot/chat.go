@@ -145,20 +145,21 @@ func (b *Bot) fresh(ctx context.Context, l line) (string, error) {
 }
 
 func endChats(ctx context.Context, tx pgx.Tx, l line, agentID string) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE sessions s
-		SET ended_at = clock_timestamp()
-		FROM chats c
-		WHERE c.session_id = s.id
-		  AND c.agent_id = $1
-		  AND c.channel = $2
-		  AND c.identity = $3
-		  AND c.chat = $4
-		  AND s.ended_at IS NULL`, agentID, l.who.Channel, l.who.Identity, l.group())
+	rows, err := tx.Query(ctx, `
+		SELECT session_id
+		FROM chats
+		WHERE agent_id = $1
+		  AND channel = $2
+		  AND identity = $3
+		  AND chat = $4`, agentID, l.who.Channel, l.who.Identity, l.group())
 	if err != nil {
-		return fmt.Errorf("end chats: %w", err)
+		return fmt.Errorf("read chats: %w", err)
 	}
-	return nil
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("read chats: %w", err)
+	}
+	return session.End(ctx, tx, ids...)
 }
 
 // answerWorker works session.DeliverArgs.

@@ -148,15 +148,15 @@ func List(ctx context.Context, q db.Queryer, agentID, requester string, limit in
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Session])
 }
 
-// End ends a session: no call is made in it on behalf of its person any more.
+// End ends sessions: no call is made in them on behalf of their person any more.
 // What waits for an approval there is refused when the answer comes. Ended
-// again it stays as it is.
-func End(ctx context.Context, q db.Queryer, id string) error {
+// again one stays as it is.
+func End(ctx context.Context, q db.Queryer, ids ...string) error {
 	_, err := q.Exec(ctx, `
 		UPDATE sessions
 		SET ended_at = clock_timestamp()
-		WHERE id = $1
-		  AND ended_at IS NULL`, id)
+		WHERE id = ANY($1)
+		  AND ended_at IS NULL`, ids)
 	if err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
