@@ -64,8 +64,9 @@ func TestGrantsAreListedUntilTheyAreOver(t *testing.T) {
 }
 
 func TestRevokedIsNotLetThrough(t *testing.T) {
+	t.Parallel()
 	for _, resolution := range []policy.Resolution{policy.Single, policy.Once, policy.Persistent} {
-		w := newWorld(t)
+		w := anotherWorld(t)
 		r := w.approve(w.ask(w.call(`{"n":1}`)), resolution)
 		g, err := w.revoke(r)
 		w.ok(err)

@@ -40,7 +40,17 @@ type world struct {
 	olga string
 }
 
+// newWorld makes its test run beside others, most of which wait more than they work.
 func newWorld(t testing.TB) *world {
+	t.Helper()
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel()
+	}
+	return anotherWorld(t)
+}
+
+// anotherWorld is for a test that makes several.
+func anotherWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, pool: dbtest.DB(t)}
 	w.hub, w.svc = w.process()

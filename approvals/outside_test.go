@@ -49,9 +49,10 @@ func TestAnswersInsideAndOutsideAreApart(t *testing.T) {
 // A time for the tool is one however it is called; a time for these arguments is
 // one for the way that was asked about.
 func TestATimeForTheToolIsOneInsideAndOutside(t *testing.T) {
+	t.Parallel()
 	for binding, both := range map[policy.Binding]bool{policy.BindResource: true, policy.BindArguments: false} {
 		for name, ways := range map[string][2][]func(*approvals.Call){"inside": {nil, {outside}}, "outside": {{outside}, nil}} {
-			w := newWorld(t)
+			w := anotherWorld(t)
 			bound := ruleSays(policy.ApprovalSettings{Binding: binding})
 			asked, other := append(ways[0], bound), append(ways[1], bound)
 			r := w.approve(w.ask(w.call(`{"a":1}`, asked...)), policy.Once)

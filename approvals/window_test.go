@@ -98,12 +98,13 @@ func TestWhatAWindowLetsThrough(t *testing.T) {
 }
 
 func TestAWindowEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]string{
 		"after its time":           `UPDATE approval_grants SET valid_until = clock_timestamp()`,
 		"when revoked":             `UPDATE approval_grants SET revoked_at = now()`,
 		"with the approver's role": `UPDATE agent_members SET role = 'guest'`,
 	} {
-		w := newWorld(t)
+		w := anotherWorld(t)
 		w.opened(policy.Once)
 		for range 3 {
 			if _, ok := w.uses(w.call(`{"n":1}`)); !ok {
@@ -121,8 +122,9 @@ func TestAWindowEnds(t *testing.T) {
 }
 
 func TestNeitherSingleNorPersistentOpensAWindow(t *testing.T) {
+	t.Parallel()
 	for _, resolution := range []policy.Resolution{policy.Single, policy.Persistent} {
-		w := newWorld(t)
+		w := anotherWorld(t)
 		w.opened(resolution)
 		if _, ok := w.uses(w.call(`{"n":1}`)); ok {
 			t.Errorf("%s opens a window", resolution)

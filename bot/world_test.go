@@ -60,6 +60,7 @@ func newWorld(t *testing.T) *world {
 // idleWorld works no jobs until start is called.
 func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	t.Helper()
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -77,6 +77,7 @@ func newRigOn(t *testing.T, pool *pgxpool.Pool, modes ...string) *rig {
 // newRigFor is newRigOn for so many calls at one time.
 func newRigFor(t *testing.T, pool *pgxpool.Pool, most int, modes ...string) *rig {
 	t.Helper()
+	t.Parallel()
 	r := &rig{t: t, pool: pool, most: most, realtime: 10 * time.Minute}
 	r.boot()
 	ctx := context.Background()

@@ -52,7 +52,6 @@ func TestUpstreamProgressArrivesBeforeTheResult(t *testing.T) {
 // TestWaitingCallReportsProgress keeps clients alive that reset their time-out
 // on progress.
 func TestWaitingCallReportsProgress(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	r.rule("record", policy.RequireApproval, policy.Scope{})
 	notes := make(chan *mcp.ProgressNotificationParams, 100)
@@ -75,7 +74,6 @@ func TestWaitingCallReportsProgress(t *testing.T) {
 
 // TestWaitingCallHearsThatNobodyIsReached says so in what it reports.
 func TestWaitingCallHearsThatNobodyIsReached(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	r.rule("record", policy.RequireApproval, policy.Scope{})
 	args := map[string]any{"n": 1}

@@ -50,6 +50,7 @@ type world struct {
 // start serves the interface; change may adapt its Config.
 func start(t *testing.T, change ...func(*httpapi.Config)) *world {
 	t.Helper()
+	t.Parallel()
 	pool := dbtest.DB(t)
 	logged := &bytes.Buffer{}
 	log := slog.New(slog.NewTextHandler(logged, nil))

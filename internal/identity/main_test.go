@@ -26,6 +26,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{t: t, pool: dbtest.DB(t)}
 	w.agent("main")
 	return w

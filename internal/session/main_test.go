@@ -33,6 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{t: t, pool: dbtest.DB(t)}
 	w.hub = wake.New(w.pool, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w.exec(`INSERT INTO agents (id) VALUES ('main'), ('other')`)

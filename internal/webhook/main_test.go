@@ -40,6 +40,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{t: t, pool: dbtest.DB(t)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	w.hub = wake.New(w.pool, log)

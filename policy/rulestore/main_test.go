@@ -34,6 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	w := &world{t: t, pool: dbtest.DB(t)}
 	w.exec(`INSERT INTO agents (id) VALUES ('main'), ('other')`)
 	return w

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -16,6 +17,11 @@ import (
 // It runs the tests, ends the test server and fails when a goroutine is left. Packages that do not
 // check need no TestMain; the server ends with the test process in any case.
 func Main(m *testing.M) {
+	// Tests with a database wait more than they work: more of them run at one time
+	// than there are processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "dbtest: stop server:", err)
