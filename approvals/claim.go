@@ -35,6 +35,7 @@ const grantStands = `(
 	AND g.revoked_at IS NULL
 	AND g.valid_until > clock_timestamp()
 	AND (g.uses_left IS NULL OR g.uses_left > 0)
+	AND ` + alwaysStands + `
 	AND ` + approversStand + `)`
 
 // Claim takes an approved request for the one execution it allows. ok is false

@@ -8,14 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/redact"
 	"holm/internal/stamp"
 	"holm/policy"
-	"holm/policy/rulestore"
 )
 
 // Grant is what an approved request has left and what still lets calls through:
@@ -50,6 +48,7 @@ const grantLives = `(
 	g.revoked_at IS NULL
 	AND g.valid_until > clock_timestamp()
 	AND (g.uses_left IS NULL OR g.uses_left > 0)
+	AND ` + alwaysStands + `
 	OR g.revoked_at IS NULL
 	AND EXISTS (
 	    SELECT 1
@@ -61,6 +60,14 @@ const grantLives = `(
 // Grants lists what an agent's approved requests have left and nobody has used
 // up or revoked, the newest first. requestID narrows to one request when set.
 func Grants(ctx context.Context, q db.Queryer, agentID, requestID string) ([]Grant, error) {
+	if requestID == "" {
+		return grantsOf(ctx, q, agentID, nil)
+	}
+	return grantsOf(ctx, q, agentID, []string{requestID})
+}
+
+// grantsOf is Grants of some requests, or of all for nil.
+func grantsOf(ctx context.Context, q db.Queryer, agentID string, requestIDs []string) ([]Grant, error) {
 	rows, err := q.Query(ctx, `
 		SELECT r.id, r.short_id, r.agent_id, r.requester_id, COALESCE(living.name, r.requester_name),
 		       r.resource_type, r.resource_key, r.resolution,
@@ -80,10 +87,10 @@ func Grants(ctx context.Context, q db.Queryer, agentID, requestID string) ([]Gra
 		LEFT JOIN users asked ON asked.id = r.requester_id
 		LEFT JOIN users living ON living.id = COALESCE(asked.merged_into, asked.id)
 		WHERE r.agent_id = $1
-		  AND ($2 = '' OR r.id = $2)
+		  AND ($2::text[] IS NULL OR r.id = ANY($2))
 		GROUP BY r.id, living.name
 		HAVING bool_or(`+grantLives+`)
-		ORDER BY r.id DESC`, agentID, requestID)
+		ORDER BY r.id DESC`, agentID, requestIDs)
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}
@@ -120,7 +127,6 @@ func (s *Service) Revoke(ctx context.Context, agentID, requestID string, a Actor
 	if opened {
 		s.Rules.Changed(agentID)
 	}
-	s.Hub.Publish(Key(requestID), audit.QueuedKey)
 	return g, nil
 }
 
@@ -138,47 +144,16 @@ func mayRevoke(ctx context.Context, q db.Queryer, agentID string, a Actor) error
 	return nil
 }
 
-// revoke locks the grants before it looks at them, so that of a claim and a
-// revocation that race one sees the other's end. The cards say so afterwards.
 func (s *Service) revoke(ctx context.Context, tx pgx.Tx, r Request, a Actor) (g Grant, opened bool, err error) {
-	if _, err := tx.Exec(ctx, `SELECT FROM approval_grants WHERE request_id = $1 ORDER BY id FOR UPDATE`, r.ID); err != nil {
-		return g, false, fmt.Errorf("lock grants: %w", err)
-	}
-	live, err := Grants(ctx, tx, r.AgentID, r.ID)
+	live, err := lockGrants(ctx, tx, r.AgentID, []string{r.ID})
 	if err != nil {
 		return g, false, err
 	}
 	if len(live) == 0 {
 		return g, false, nothingToRevoke(ctx, tx, r)
 	}
-	g = live[0]
-	_, err = tx.Exec(ctx, `
-		UPDATE approval_grants
-		SET revoked_at = clock_timestamp(),
-		    revoked_by = $2
-		WHERE request_id = $1
-		  AND revoked_at IS NULL`, r.ID, a.ID())
-	if err != nil {
-		return g, false, fmt.Errorf("revoke: %w", err)
-	}
-	edits, err := updateJobs(ctx, tx, r)
-	if err != nil {
-		return g, false, err
-	}
-	if err := s.insert(ctx, tx, edits); err != nil {
-		return g, false, err
-	}
-	for _, id := range g.PolicyIDs {
-		withdrawn, err := rulestore.Withdraw(ctx, tx, r.AgentID, id, policy.ToUser(r.RequesterID), a.ID())
-		if err != nil {
-			return g, false, err
-		}
-		opened = opened || withdrawn
-	}
-	return g, opened, audit.Write(ctx, tx, audit.Record{Kind: "grant_revoked", AgentID: r.AgentID, Actor: a.ID(), Data: map[string]any{
-		"requestId": r.ID, "shortId": r.ShortID, "requesterId": r.RequesterID, "resourceType": r.ResourceType,
-		"resourceKey": r.Resource(), "resolution": r.Resolution, "uses": g.Uses, "policyIds": g.PolicyIDs, "via": a.Via,
-	}})
+	opened, err = s.takeBack(ctx, tx, live[0], a)
+	return live[0], opened, err
 }
 
 // nothingToRevoke says why a request has no grant that lives.

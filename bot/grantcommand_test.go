@@ -66,3 +66,15 @@ func TestGrantsNameTheirAgentWhereThereAreSeveral(t *testing.T) {
 	contains(t, w.says("bob", "revoke other#1"), "no request #1")
 	contains(t, w.says("ann", "revoke other#1"), "Revoked")
 }
+
+func TestForgettingARowEndsItsApproval(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	w.ask(`{}`)
+	w.see("the card", func() bool { return w.find("ann", "#1") != nil })
+	contains(t, w.says("ann", "approve 1 always"), "request #1")
+	w.exec(`UPDATE agent_policies SET resource_key = 'mcp__github__create_issue'`) // a name that forget takes
+	contains(t, w.says("ann", "forget mcp__github__create_issue allow"), "Deleted for agent main")
+	contains(t, w.says("ann", "grants"), "No approval lets anything through")
+	contains(t, w.says("ann", "status 1"), "Revoked by Ann at ", "The call has not run.")
+}

@@ -126,7 +126,7 @@ func (b *Bot) forget(ctx context.Context, l line) (string, error) {
 		return "", err
 	}
 	reply, err := b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
-		removed, err := rulestore.Delete(ctx, tx, agentID, policy.TypeTool, key, only, l.who.user.ID)
+		removed, err := b.Approvals.DeleteRows(ctx, tx, agentID, policy.TypeTool, key, only, actor(l.ch, l.who.user))
 		lines := []string{fmt.Sprintf("Deleted for agent %s; to undo, send them again:", agentID)}
 		for _, stored := range removed {
 			lines = append(lines, ruleLine(stored.Compiled()))

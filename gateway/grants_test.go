@@ -121,3 +121,25 @@ func (r *rig) allowAgain() {
 	})
 	r.rules.Changed(agentName)
 }
+
+// TestADeletedAlwaysLetsNoFurtherCallThrough: who deletes the row of an always,
+// here by the tool, ends the call too that was approved and has not run yet.
+func TestADeletedAlwaysLetsNoFurtherCallThrough(t *testing.T) {
+	r := newRig(t)
+	r.rule("record", policy.RequireApproval, policy.Scope{})
+	_, ownerKey := r.member("olga", policy.Owner)
+	owner, session := r.client(map[string]string{"Authorization": "Bearer " + ownerKey}), r.client(map[string]string{"Holm-Hold": "0s"})
+	call(t.Context(), session, "record", map[string]any{"n": 1})
+	r.decide(r.asked(approvals.Pending), true, policy.Persistent, "")
+	if text, failed := plain(t, owner, "policy_delete", map[string]any{"resourceKey": "mcp__fix__record", "effect": "allow"}); failed {
+		t.Fatal(text)
+	}
+	for _, n := range []int{1, 2} { // the call that was approved, and another
+		if got := call(t.Context(), session, "record", map[string]any{"n": n}); got.Kind != "APPROVAL_REQUIRED" {
+			t.Errorf("deleted, but %+v", got)
+		}
+	}
+	if ran := r.ran(); ran != nil {
+		t.Errorf("ran %v", ran)
+	}
+}

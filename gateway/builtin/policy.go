@@ -128,9 +128,13 @@ func (c Config) deletePolicy(ctx context.Context, call gateway.BuiltinCall) (any
 	if err := read(call, &in); err != nil {
 		return nil, err
 	}
+	actor, err := c.actor(ctx, call)
+	if err != nil {
+		return nil, err
+	}
 	var removed []rulestore.Row
-	err := c.change(ctx, call, func(tx pgx.Tx) (err error) {
-		removed, err = rulestore.Delete(ctx, tx, call.AgentID, in.ResourceType, in.ResourceKey, in.Effect, call.RequesterID())
+	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
+		removed, err = c.Approvals.DeleteRows(ctx, tx, call.AgentID, in.ResourceType, in.ResourceKey, in.Effect, actor)
 		return err
 	})
 	return map[string]any{"deleted": removed}, err

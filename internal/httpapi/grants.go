@@ -62,11 +62,14 @@ func (s *server) revokeGrantByShort(ctx context.Context, in *ShortPath) (*oneOf[
 	return s.revoke(ctx, in.AgentID, r.ID)
 }
 
+// theOperator ends approvals, by the admin token.
+var theOperator = approvals.Actor{Admin: true, Name: "the operator", Via: "api"}
+
 func (s *server) revoke(ctx context.Context, agentID, requestID string) (*oneOf[approvals.Grant], error) {
 	c := callerOf(ctx)
 	actor := approvals.Actor{UserID: c.requester, Name: c.name, Via: c.channel}
 	if c.operator {
-		actor = approvals.Actor{Admin: true, Name: "the operator", Via: "api"}
+		actor = theOperator
 	}
 	grant, err := s.Approvals.Revoke(ctx, agentID, requestID, actor)
 	return &oneOf[approvals.Grant]{Body: grant}, err

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"holm/approvals"
@@ -40,4 +41,16 @@ func TestOwnersSeeAndRevokeGrants(t *testing.T) {
 	e.admin("DELETE", path+"/none", "").is(404, "not_found")
 	e.admin("DELETE", path+"/by-short/99", "").is(404, "not_found")
 	e.admin("GET", "/api/agents/nobody/grants", "").is(404, "not_found")
+}
+
+func TestADeletedRowEndsItsApproval(t *testing.T) {
+	e := startExternal(t)
+	e.admin("POST", reviewPath(e.request), `{"decision":"approved","resolution":"persistent"}`).is(200)
+	e.admin("DELETE", "/api/agents/main/policies/"+e.request.ResourceType+"/"+e.request.ResourceKey, "").is(204)
+	if got := strings.TrimSpace(e.admin("GET", "/api/agents/main/grants", "").is(200).body); got != "[]" {
+		t.Errorf("still there: %s", got)
+	}
+	if _, ok, err := e.approvals.Claim(t.Context(), e.request.ID); err != nil || ok {
+		t.Errorf("the waiting call was let through (%v)", err)
+	}
 }

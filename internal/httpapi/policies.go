@@ -109,7 +109,7 @@ func (s *server) deletePolicies(ctx context.Context, in *deletePoliciesInput) (*
 		return nil, err
 	}
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		_, err := rulestore.Delete(ctx, tx, in.AgentID, in.ResourceType, in.ResourceKey, policy.Effect(in.Effect), adminActor)
+		_, err := s.Approvals.DeleteRows(ctx, tx, in.AgentID, in.ResourceType, in.ResourceKey, policy.Effect(in.Effect), theOperator)
 		return err
 	})
 	if err == nil {
