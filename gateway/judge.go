@@ -57,8 +57,10 @@ func (j *judgement) reason() string {
 	e := j.snapshot.set.Explain(j.request)
 	text := "no rule allows this call"
 	switch {
-	case e.Problem != "":
+	case e.Step == policy.StepInvalid:
 		return "what the call reaches cannot be judged: " + e.Problem
+	case e.Problem != "":
+		return e.Problem
 	case e.Step == policy.StepDefault:
 		return "no rule is about it, and the agent's default is to deny"
 	}
@@ -138,7 +140,7 @@ func (j *judgement) openings(reason policy.Reason) (all []approvals.Opening) {
 		}}
 	}
 	for _, r := range j.request.Resources {
-		if r.Type == reason.ResourceType {
+		if r.Type == reason.ResourceType && r.Missing == "" {
 			all = append(all, approvals.Opening{ResourceType: r.Type, ResourceKey: r.Key(), Scope: policy.Scope{
 				Approves: reason.RowID, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
 			}})

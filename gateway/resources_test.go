@@ -1,6 +1,9 @@
 package gateway_test
 
 import (
+	"encoding/json"
+	"maps"
+	"strings"
 	"testing"
 
 	"holm/approvals"
@@ -24,6 +27,9 @@ func mapped(t *testing.T) *rig {
 	return r
 }
 
+// absent takes an argument out of a call.
+const absent = "(absent)"
+
 func TestFileAndExecRowsGovernMappedTools(t *testing.T) {
 	r := mapped(t)
 	r.rule("record", policy.Allow, policy.Scope{})
@@ -40,17 +46,50 @@ func TestFileAndExecRowsGovernMappedTools(t *testing.T) {
 		"climbing out":            {map[string]any{"path": "/srv/public/../private/a.txt"}, "AUTHORIZATION_DENIED"},
 		"a denied part":           {map[string]any{"path": "/srv/public//./secret/x"}, "AUTHORIZATION_DENIED"},
 		"a relative path":         {map[string]any{"path": "a.txt"}, "AUTHORIZATION_DENIED"},
-		"no path at all":          {map[string]any{"n": 1}, ""},
+		"no path at all":          {map[string]any{"path": absent}, "AUTHORIZATION_DENIED"},
 		"a path that is a number": {map[string]any{"path": 1}, "AUTHORIZATION_DENIED"},
+		"a path that is null":     {map[string]any{"path": nil}, "AUTHORIZATION_DENIED"},
+		"a path in another case":  {map[string]any{"path": "/srv/public/a.txt", "Path": "/etc/shadow"}, "AUTHORIZATION_DENIED"},
 		"writing, no row":         {map[string]any{"out": []any{map[string]any{"file": "/anywhere"}}}, ""},
+		"writing nothing":         {map[string]any{"out": []any{}}, ""},
+		"writing null":            {map[string]any{"out": nil}, "AUTHORIZATION_DENIED"},
 		"writing a denied part":   {map[string]any{"out": []any{map[string]any{"file": "/x"}, map[string]any{"file": "/srv/public/secret"}}}, "AUTHORIZATION_DENIED"},
 		"an allowed command":      {map[string]any{"command": "git log  -1"}, ""},
+		"no command":              {map[string]any{"command": absent}, "AUTHORIZATION_DENIED"},
 		"another command":         {map[string]any{"command": "rm -r /"}, "AUTHORIZATION_DENIED"},
 		"a command and more":      {map[string]any{"command": "git log -1; rm -r /"}, "AUTHORIZATION_DENIED"},
 	}
 	for name, c := range cases {
-		if got := call(t.Context(), session, "record", c.args); got.Err != nil || got.Kind != c.kind {
+		// What the case is not about is there and allowed.
+		args := map[string]any{"path": "/srv/public/a.txt", "command": "git log -1"}
+		maps.Copy(args, c.args)
+		maps.DeleteFunc(args, func(_ string, value any) bool { return value == absent })
+		if got := call(t.Context(), session, "record", args); got.Err != nil || got.Kind != c.kind {
 			t.Errorf("%s: %+v, want %q", name, got, c.kind)
+		}
+	}
+	for args, reason := range map[string]string{
+		`{"command":"git log"}`:             `argument "path" is absent, so the call does not say which file it reaches`,
+		`{"command":"git log","path":null}`: `what the call reaches cannot be judged: args: "path" is null`,
+	} {
+		if got := call(t.Context(), session, "record", json.RawMessage(args)); !strings.Contains(got.Text, reason) {
+			t.Errorf("%s: %q, want the reason %s", args, got.Text, reason)
+		}
+	}
+}
+
+// TestRowsAgainstOthersCloseNoLayer: a rule for some is nothing to the others.
+func TestRowsAgainstOthersCloseNoLayer(t *testing.T) {
+	r := mapped(t)
+	r.rule("record", policy.Allow, policy.Scope{})
+	for _, effect := range []policy.Effect{policy.Deny, policy.RequireApproval} {
+		r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: "/srv/secret", Effect: effect, Grants: []policy.Grant{policy.ToRole(policy.Guest)}})
+		r.put(policy.Row{ResourceType: policy.TypeExec, ResourceKey: "make *", Effect: effect, Grants: []policy.Grant{policy.ToRole(policy.Guest)}})
+	}
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	for _, args := range []string{`{"path":"/srv/secret/a"}`, `{"command":"make all"}`, `{}`, `{"out":[{"file":"/srv/secret"}]}`} {
+		if got := call(t.Context(), session, "record", json.RawMessage(args)); got.Err != nil || got.IsError {
+			t.Errorf("%s: %+v, want it to run", args, got)
 		}
 	}
 }

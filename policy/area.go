@@ -80,7 +80,8 @@ func (x *areas) finish() {
 	}
 }
 
-// find fills the pool with the rules about a cleaned resource.
+// find fills the pool with the rules about a cleaned resource. About one that the
+// call does not name there are none; the layer may be closed.
 func (x *areas) find(p *pool, r *Resource) {
 	if r.Type == TypeFile {
 		x.findFile(p, r)

@@ -204,7 +204,8 @@ func parseRequest(t *testing.T, text string) policy.Request {
 }
 
 // parseResource reads read[@SANDBOX] PATH, write[@SANDBOX] PATH or
-// exec[@SANDBOX][:CWD] COMMAND. A path or command may be quoted as in Go.
+// exec[@SANDBOX][:CWD] COMMAND. A path or command may be quoted as in Go; ?ARG in
+// its place is one that the call does not carry, !TEXT one that cannot be read.
 func parseResource(t *testing.T, text string) policy.Resource {
 	what, value, _ := strings.Cut(text, " ")
 	if strings.HasPrefix(value, `"`) {
@@ -215,10 +216,16 @@ func parseResource(t *testing.T, text string) policy.Resource {
 	}
 	what, cwd, _ := strings.Cut(what, ":")
 	kind, sandbox, _ := strings.Cut(what, "@")
+	r := policy.Resource{Type: policy.TypeFile, Sandbox: sandbox, Mode: kind, Path: value}
 	if kind == "exec" {
-		return policy.Resource{Type: policy.TypeExec, Sandbox: sandbox, Command: value, CWD: cwd}
+		r = policy.Resource{Type: policy.TypeExec, Sandbox: sandbox, Command: value, CWD: cwd}
 	}
-	return policy.Resource{Type: policy.TypeFile, Sandbox: sandbox, Mode: kind, Path: value}
+	if arg, ok := strings.CutPrefix(value, "?"); ok {
+		r.Path, r.Command, r.Missing = "", "", arg
+	} else if why, ok := strings.CutPrefix(value, "!"); ok {
+		r.Path, r.Command, r.Unreadable = "", "", errors.New(why)
+	}
+	return r
 }
 
 func (c *corpus) compile(t *testing.T) *policy.Set {

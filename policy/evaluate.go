@@ -38,7 +38,11 @@ func (s *Set) tool(r *Result, c *call, tool, server string) {
 	var room [commonBuckets]*bucket
 	found := s.find(room[:0], tool, server)
 	r.Layer = LayerTool
-	if decide(r, found, found, c); r.Step == 0 {
+	switch decide(r, found, found, c); {
+	case r.Step != 0:
+	case claimed(found, c):
+		r.Decision, r.Step = Deny, StepNoGrant
+	default:
 		s.undisputed(r, c, tool, server)
 	}
 }
@@ -53,7 +57,7 @@ func (s *Set) find(found []*bucket, tool, server string) []*bucket {
 }
 
 // decide takes the steps over the buckets that match; only in allows do allow
-// rows count. It leaves the step 0 when no row claims the resource.
+// rows count. It leaves the step 0 when no row that holds speaks for the caller.
 func decide(r *Result, found, allows []*bucket, c *call) {
 	if deny := firstDeny(found, c); deny != nil {
 		r.Decision, r.Step, r.Rule = Deny, StepDeny, deny.row
@@ -65,10 +69,6 @@ func decide(r *Result, found, allows []*bucket, c *call) {
 	}
 	if allow := firstAllow(found, allows, c); allow != nil {
 		r.Decision, r.Step, r.Rule = Allow, StepAllow, allow.row
-		return
-	}
-	if claimed(found, c) {
-		r.Decision, r.Step = Deny, StepNoGrant
 	}
 }
 

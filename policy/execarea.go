@@ -16,7 +16,7 @@ type execArea struct {
 	against  places
 	any      places
 	approved map[ranIn]*bucket // rows that approvals left
-	closed   bool              // some row allows
+	closed   bool              // some rule closes the layer
 }
 
 // ranIn is what the row of an approval is about: the very command in the very
@@ -48,7 +48,7 @@ func (x *areas) addCommand(r *rule) {
 		bucketIn(a.approved, ranIn{r.area.command.text, r.area.cwd}).add(r)
 		return
 	}
-	a.closed = a.closed || r.effect == Allow
+	a.closed = a.closed || r.closes()
 	a.places(&r.area.command).add(r)
 	if r.area.command.kind == globCommand && r.effect != Allow {
 		a.against.add(r)

@@ -9,6 +9,12 @@ func (x *areas) findCommand(p *pool, r *Resource) {
 		return
 	}
 	parts := [...]*execArea{x.commands[r.Sandbox], x.commands["*"]}
+	for _, a := range parts {
+		p.closed = p.closed || a != nil && a.closed
+	}
+	if r.Missing != "" {
+		return
+	}
 	compound := hasShellControl(r.Command)
 	for _, a := range parts {
 		if a != nil {
@@ -28,7 +34,6 @@ func (x *areas) findCommand(p *pool, r *Resource) {
 }
 
 func (a *execArea) start(p *pool, r *Resource) {
-	p.closed = p.closed || a.closed
 	p.add(a.approved[ranIn{command: r.Command}])
 	if r.CWD != "" {
 		p.add(a.approved[ranIn{r.Command, r.CWD}])

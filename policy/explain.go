@@ -32,7 +32,8 @@ type Explanation struct {
 	// at most five for each resource.
 	Near   []Reason `json:"near"`
 	Layers Layers   `json:"layers"`
-	// Problem says what is wrong with a resource that cannot be judged.
+	// Problem says what is wrong where the call does not name a resource so that it
+	// can be judged, and that decided.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -52,6 +53,9 @@ func (s *Set) Explain(req Request) Explanation {
 	}
 	for i := range req.Resources {
 		s.explainResource(&e, &req.Resources[i], &c)
+	}
+	if e.Layer != LayerTool && (e.Step == StepInvalid || e.Step == StepNoGrant) {
+		e.Problem = req.Resources[e.Resource].problem()
 	}
 	return e
 }
@@ -80,10 +84,13 @@ func (e Explanation) String() string {
 	case StepForeign:
 		return "deny: the caller belongs to another agent"
 	case StepInvalid:
-		return fmt.Sprintf("deny: the %s cannot be judged: %s", e.resourceNoun(), e.Problem)
+		return fmt.Sprintf("deny: the %s cannot be judged: %s", e.Layer.noun(), e.Problem)
 	case StepNoGrant:
-		if e.Layer != LayerTool {
-			return fmt.Sprintf("deny: no rule lets this caller at the %s", e.resourceNoun()) + e.closest()
+		switch {
+		case e.Problem != "":
+			return "deny: " + e.Problem
+		case e.Layer != LayerTool:
+			return fmt.Sprintf("deny: no rule lets this caller at the %s", e.Layer.noun()) + e.closest()
 		}
 		return "deny: no rule or default grant lets this caller in" + e.closest()
 	case StepAllow:
@@ -96,8 +103,8 @@ func (e Explanation) String() string {
 	return fmt.Sprintf("%s: rule %q", e.Decision, e.Rule.ID)
 }
 
-func (e Explanation) resourceNoun() string {
-	if e.Layer == LayerExec {
+func (l Layer) noun() string {
+	if l == LayerExec {
 		return "command"
 	}
 	return "file"

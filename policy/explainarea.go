@@ -12,10 +12,7 @@ const mostNear = 5
 
 func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	clean, err := given.clean()
-	if err != nil {
-		if e.Problem == "" {
-			e.Problem = err.Error()
-		}
+	if err != nil || given.Missing != "" {
 		return
 	}
 	var p pool
@@ -28,6 +25,17 @@ func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 		}
 	}
 	e.addNear(s.areas.rules, named, &clean, c)
+}
+
+// problem says why the resource is none that rows could be about; empty where it is.
+func (r *Resource) problem() string {
+	if _, err := r.clean(); err != nil {
+		return err.Error()
+	}
+	if r.Missing != "" {
+		return fmt.Sprintf("argument %q is absent, so the call does not say which %s it reaches, and rules allow only some", clip(r.Missing), layerOf(r).noun())
+	}
+	return ""
 }
 
 // areaObstacle says why a rule that is about the resource does not count.

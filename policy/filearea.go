@@ -7,7 +7,7 @@ type fileKey struct{ sandbox, mode string }
 type fileArea struct {
 	rows     map[string]*bucket // by path prefix
 	approved map[string]*bucket // rows that approvals left: each is about the very path
-	closed   bool               // some row allows
+	closed   bool               // some rule closes the layer
 }
 
 func (x *areas) addFile(r *rule) {
@@ -25,7 +25,7 @@ func (x *areas) addFile(r *rule) {
 		return
 	}
 	bucketIn(a.rows, r.area.path).add(r)
-	a.closed = a.closed || r.effect == Allow
+	a.closed = a.closed || r.closes()
 }
 
 func (a *fileArea) finish() {
@@ -47,9 +47,14 @@ func (x *areas) findFile(p *pool, r *Resource) {
 		x.files[fileKey{"*", r.Mode}], x.files[fileKey{"*", "*"}],
 	}
 	for _, a := range parts {
+		p.closed = p.closed || a != nil && a.closed
+	}
+	if r.Missing != "" {
+		return
+	}
+	for _, a := range parts {
 		if a != nil {
 			p.add(a.approved[r.Path])
-			p.closed = p.closed || a.closed
 		}
 	}
 	for dir := r.Path; dir != ""; dir = parentDir(dir) {

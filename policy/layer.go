@@ -31,9 +31,9 @@ func (s *Set) resource(given *Resource, at int, c *call) Result {
 	if err != nil {
 		return Result{Decision: Deny, Step: StepInvalid, Layer: layerOf(given), Resource: at}
 	}
+	r := Result{Layer: layerOf(given), Resource: at}
 	var p pool
 	s.areas.find(&p, &clean)
-	r := Result{Layer: layerOf(given), Resource: at}
 	if decide(&r, p.found.all(), p.allows.all(), c); r.Step == 0 && p.closed {
 		r.Decision, r.Step = Deny, StepNoGrant
 	}

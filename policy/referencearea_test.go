@@ -61,7 +61,7 @@ func (f reference) resource(req policy.Request, res policy.Resource) (policy.Eff
 		return policy.RequireApproval, policy.StepApproval
 	case slices.ContainsFunc(allows, speaks) || len(held) > 0:
 		return policy.Allow, policy.StepAllow
-	case len(against) > 0 || closed:
+	case closed:
 		return policy.Deny, policy.StepNoGrant
 	}
 	return "", 0

@@ -36,13 +36,22 @@ type Resource struct {
 	// CWD is the absolute working directory, for exec. Empty means that it is not
 	// known: allow rows for a directory then do not match, other rows do.
 	CWD string
+
+	// Missing is set in place of a path or command: the argument that would name it,
+	// and that the call does not carry. The call then names none, and is denied where
+	// allow rows close the layer.
+	Missing string
+	// Unreadable is set in place of a path or command: why what the call has there
+	// cannot be read as one. Like what [Resource.Clean] refuses, it cannot be judged.
+	Unreadable error
 }
 
 // Clean returns the one spelling by which resources are compared: paths without
 // ".", ".." and doubled slashes, the blanks of a command collapsed, the sandbox
 // named. It refuses, with an [*InvalidError], what cannot be judged: an unknown
-// type or mode, a path that is not absolute or has a NUL, an empty command, and
-// parts that belong to another type. A call that reaches such a resource is denied.
+// type or mode, a path that is not absolute or has a NUL, an empty command, what is
+// unreadable, and parts that belong to another type. A call that reaches such a
+// resource is denied.
 func (r Resource) Clean() (Resource, error) {
 	clean, err := r.clean()
 	if err != nil {
@@ -91,6 +100,9 @@ func (r Resource) clean() (Resource, *InvalidError) {
 	if err := checkName("sandbox", r.Sandbox); err != nil {
 		return r, err
 	}
+	if r.Unreadable != nil {
+		return r, invalid("args", "%v", r.Unreadable)
+	}
 	switch r.Type {
 	case TypeFile:
 		return r.cleanFile()
@@ -107,6 +119,9 @@ func (r Resource) cleanFile() (Resource, *InvalidError) {
 	if r.Command != "" || r.CWD != "" {
 		return r, invalid("command", "a file has neither command nor cwd")
 	}
+	if r.Missing != "" {
+		return r, nil
+	}
 	if err := checkPath("path", r.Path); err != nil {
 		return r, err
 	}
@@ -117,6 +132,9 @@ func (r Resource) cleanFile() (Resource, *InvalidError) {
 func (r Resource) cleanExec() (Resource, *InvalidError) {
 	if r.Mode != "" || r.Path != "" {
 		return r, invalid("path", "a command has neither path nor mode")
+	}
+	if r.Missing != "" {
+		return r, nil
 	}
 	if r.CWD != "" {
 		if err := checkPath("cwd", r.CWD); err != nil {

@@ -120,3 +120,10 @@ func (r *rule) holds(c *call) bool {
 func (r *rule) claims() bool {
 	return !r.fromApproval() && (r.effect == Allow || len(r.conditions) == 0)
 }
+
+// closes reports whether the row closes the layer of its file or command: what no
+// allow row covers is then denied. Allow rows do, and rows that may have been one
+// before they broke; rows against a call never do, whoever they speak for.
+func (r *rule) closes() bool {
+	return r.row.Origin != OriginApproval && r.row.Effect != Deny && r.row.Effect != RequireApproval
+}

@@ -62,7 +62,7 @@ func raw(text string) json.RawMessage {
 func printExplanation(w io.Writer, e policy.Explanation) {
 	fmt.Fprintf(w, "%s (step %s, layer %s)\n", e.Decision, e.Step, e.Layer)
 	if e.Problem != "" {
-		fmt.Fprintf(w, "  the resource cannot be judged: %s\n", oneLine(e.Problem))
+		fmt.Fprintf(w, "  %s\n", oneLine(e.String()))
 	}
 	printReasons(w, "decided by", e.Reasons)
 	printReasons(w, "came close", e.Near[:min(len(e.Near), mostNear)])

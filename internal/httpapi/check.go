@@ -86,7 +86,11 @@ func (s *server) request(ctx context.Context, principal policy.Principal, q *Que
 	default:
 		return s.resourceRequest(ctx, req, q)
 	}
-	return req, s.reach(ctx, &req)
+	if err := s.reach(ctx, &req); err != nil || req.Server != "" {
+		return req, err
+	}
+	req.Resources = servers.BuiltinResources(req.Tool, req.Args)
+	return req, nil
 }
 
 // resourceRequest is request for a file or a command.
@@ -107,8 +111,15 @@ func (s *server) resourceRequest(ctx context.Context, req policy.Request, q *Que
 	if err := s.reach(ctx, &req); err != nil || req.Server != "" {
 		return req, err
 	}
-	req.Args, err = withResource(req.Args, given, resource)
-	return req, err
+	if req.Args, err = withResource(req.Args, given, resource); err != nil {
+		return req, err
+	}
+	for _, r := range servers.BuiltinResources(req.Tool, req.Args) {
+		if r != resource {
+			req.Resources = append(req.Resources, r)
+		}
+	}
+	return req, nil
 }
 
 // withResource puts what is reached into the arguments, so that rules about

@@ -38,7 +38,9 @@ func TestCheckAccess(t *testing.T) {
 	}
 	tool := `"resource":{"type":"tool","key":"mcp__fs__read"}`
 	check(`{`+tool+`}`, `"decision":"deny"`)
-	check(`{`+tool+`,"principal":{"role":"guest"}}`, `"decision":"allow"`)
+	check(`{`+tool+`,"principal":{"role":"guest"}}`, `"step":"no_grant","layer":"file"`)
+	check(`{`+tool+`,"principal":{"role":"guest"}}`, `"problem":"argument \"path\" is absent`)
+	check(`{`+tool+`,"principal":{"role":"guest"},"args":{"path":null}}`, `"step":"invalid","layer":"file"`)
 	check(`{`+tool+`,"principal":{"userId":"`+user.ID+`"},"args":{"path":"/srv/a"}}`, `"decision":"allow"`)
 	check(`{`+tool+`,"principal":{"role":"guest"},"args":{"path":"/etc/passwd"}}`, `"layer":"file"`)
 	check(`{"resource":{"type":"file","key":"/srv/a","scope":{"mode":"read"}},"principal":{"role":"owner"}}`, `"layers":{"tool":"allow","file":"allow"}`)
@@ -52,6 +54,37 @@ func TestCheckAccess(t *testing.T) {
 	w.admin("POST", "/api/agents/nobody/access/check", `{`+tool+`}`).is(404, "not_found")
 	w.as(key, "POST", path, `{`+tool+`}`).is(403)
 	w.admin("GET", "/api/agents/main/policies/lint", "").is(200)
+}
+
+// TestOwnToolsReachWhatTheyName: a question about the tool is judged like one
+// about the file or command that its arguments name.
+func TestOwnToolsReachWhatTheyName(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	w.setPolicy(`{"resourceType":"file","resourceKey":"/srv","effect":"allow","grants":[{"type":"any"}],"scope":{"mode":"read"}}`)
+	w.setPolicy(`{"resourceType":"exec","resourceKey":"ls","effect":"allow","grants":[{"type":"any"}],"scope":{"sandbox":"box"}}`)
+	w.setPolicy(`{"resourceType":"file","resourceKey":"/etc","effect":"deny","grants":[{"type":"role","value":"guest"}]}`)
+	for _, c := range []struct{ tool, args, want string }{
+		{"file_read", `{"path":"/srv/a"}`, `"decision":"allow"`},
+		{"file_read", `{"path":"/x"}`, `"step":"no_grant","layer":"file"`},
+		{"file_read", `{}`, `"step":"no_grant","layer":"file"`},
+		{"file_list", `{"path":null}`, `"step":"invalid","layer":"file"`},
+		{"file_write", `{"path":"/x"}`, `"decision":"allow"`},
+		{"file_write", `{}`, `"decision":"allow"`},
+		{"file_write", `{"path":7}`, `"step":"invalid","layer":"file"`},
+		{"exec", `{"command":"id"}`, `"decision":"allow"`},
+		{"exec", `{"command":"id","sandbox":"box"}`, `"step":"no_grant","layer":"exec"`},
+		{"exec", `{"sandbox":"box"}`, `"step":"no_grant","layer":"exec"`},
+		{"exec", `{"command":"ls","sandbox":"box"}`, `"decision":"allow"`},
+		{"exec", `{"command":"ls","sandbox":null}`, `"step":"invalid","layer":"exec"`},
+	} {
+		body := `{"resource":{"type":"tool","key":"` + c.tool + `"},"args":` + c.args + `,"principal":{"role":"owner"}}`
+		if got := w.admin("POST", "/api/agents/main/access/check", body).is(200); !strings.Contains(got.body, c.want) {
+			t.Errorf("%s %s answered %s, want %s", c.tool, c.args, got.body, c.want)
+		}
+	}
+	w.admin("POST", "/api/agents/main/access/check",
+		`{"resource":{"type":"file","key":"/srv/a","scope":{"mode":"read"}},"tool":"exec","args":{"command":"ls"},"principal":{"role":"owner"}}`).is(200)
 }
 
 func TestLockOutIsRefused(t *testing.T) {

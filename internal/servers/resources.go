@@ -1,32 +1,85 @@
 package servers
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"holm/policy"
 )
 
 // Resources finds the files and commands that a call of a server's tool
-// reaches, by the maps that speak of the tool. An argument that is absent names
-// none. One that names what cannot be judged, such as a relative path or an
-// object, gives a resource that policy denies.
+// reaches, by the maps that speak of the tool. Where a mapped argument is absent, or
+// cannot be read as a text, the resource says so: see [policy.Resource].
 func Resources(server string, maps []Map, args policy.Args) (all []policy.Resource) {
+	raw := args.Raw()
 	for _, m := range maps {
-		for _, text := range texts(args.Raw(), m.Arg) {
-			r := policy.Resource{Type: m.Type, Sandbox: server}
-			if m.Type == policy.TypeFile {
-				r.Mode, r.Path = m.Mode, text
-			} else {
-				r.Command, r.CWD = text, first(texts(args.Raw(), m.CWD))
-			}
-			if clean, err := r.Clean(); err == nil {
-				r = clean
-			}
-			all = append(all, r)
-		}
+		all = append(all, m.resources(server, raw)...)
 	}
 	return all
+}
+
+// resources are what one map sees in the arguments.
+func (m Map) resources(sandbox string, raw json.RawMessage) (all []policy.Resource) {
+	at, dir := find(raw, m.Arg), named{}
+	if m.CWD != "" {
+		dir = find(raw, m.CWD)
+	}
+	if len(dir.texts) > 1 {
+		dir.cannot("%q names several directories", m.CWD)
+	}
+	for _, text := range at.texts {
+		all = append(all, m.resource(sandbox, text, strings.Join(dir.texts, "")))
+	}
+	if at.missing {
+		all = append(all, policy.Resource{Type: m.Type, Sandbox: sandbox, Mode: m.Mode, Missing: m.Arg})
+	}
+	if problem := cmp.Or(at.problem, dir.problem); problem != "" {
+		all = append(all, policy.Resource{Type: m.Type, Sandbox: sandbox, Mode: m.Mode, Unreadable: errors.New(problem)})
+	}
+	return all
+}
+
+func (m Map) resource(sandbox, text, cwd string) policy.Resource {
+	r := policy.Resource{Type: m.Type, Sandbox: sandbox, Mode: m.Mode, Path: text}
+	if m.Type == policy.TypeExec {
+		r = policy.Resource{Type: m.Type, Sandbox: sandbox, Command: text, CWD: cwd}
+	}
+	if clean, err := r.Clean(); err == nil {
+		return clean
+	}
+	return r
+}
+
+// builtinMaps are what Holm's own tools for files and commands reach. Holm runs
+// none of them: agents that have such tools ask the gate about them by these names.
+var builtinMaps = map[string]Map{
+	"exec":        {Type: policy.TypeExec, Arg: "command", CWD: "cwd"},
+	"file_read":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
+	"file_list":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
+	"file_stat":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
+	"file_write":  {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
+	"file_edit":   {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
+	"file_delete": {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
+}
+
+// BuiltinResources finds the files and commands that a call of one of Holm's own
+// tools reaches, in the sandbox that its arguments name.
+func BuiltinResources(tool string, args policy.Args) []policy.Resource {
+	m, ok := builtinMaps[tool]
+	if !ok {
+		return nil
+	}
+	raw, sandbox := args.Raw(), policy.DefaultSandbox
+	named := find(raw, "sandbox")
+	if named.problem != "" {
+		return []policy.Resource{{Type: m.Type, Mode: m.Mode, Unreadable: errors.New(named.problem)}}
+	}
+	if !named.missing {
+		sandbox = named.texts[0]
+	}
+	return m.resources(sandbox, raw)
 }
 
 // MapsOf are the maps that speak of one tool.
@@ -48,53 +101,3 @@ func (s Server) ToolOf(key string) (tool string, ok bool) {
 
 // ResourceKey is the policy resource of a server's tool.
 func ResourceKey(server, tool string) string { return "mcp__" + server + "__" + tool }
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
-
-// texts gives the strings at a dotted path, where [] after a name takes each
-// element of a list. What is there and is no string gives an empty text, which
-// names nothing that could be judged.
-func texts(raw json.RawMessage, path string) []string {
-	values := []json.RawMessage{raw}
-	if path == "" || len(raw) == 0 {
-		return nil
-	}
-	for _, name := range strings.Split(path, ".") {
-		name, each := strings.CutSuffix(name, "[]")
-		var next []json.RawMessage
-		for _, value := range values {
-			if member, ok := members(value)[name]; ok && string(member) != "null" {
-				next = append(next, elements(member, each)...)
-			}
-		}
-		values = next
-	}
-	var all []string
-	for _, value := range values {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = ""
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
-func members(raw json.RawMessage) (m map[string]json.RawMessage) {
-	_ = json.Unmarshal(raw, &m) // what is no object has no members
-	return m
-}
-
-// elements are those of a list, or the value itself.
-func elements(value json.RawMessage, each bool) []json.RawMessage {
-	var list []json.RawMessage
-	if each && json.Unmarshal(value, &list) == nil {
-		return list
-	}
-	return []json.RawMessage{value}
-}
