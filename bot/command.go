@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/fault"
 )
@@ -77,8 +78,8 @@ func misusef(format string, args ...any) error { return misuse(fmt.Sprintf(forma
 // last.
 func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, event inboxArgs, last bool) error {
 	l := line{ch: ch, ev: ev, event: event}
-	reply, err := b.replyTo(ctx, &l)
-	if err != nil && !last {
+	reply, err := caught.Do(b.Log, "text", func() (string, error) { return b.replyTo(ctx, &l) })
+	if retried(err, last) {
 		return err
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/identity"
 )
@@ -79,7 +80,7 @@ func (b *Bot) launch(c *connection) {
 	}
 	ctx, stop := context.WithCancel(b.running)
 	c.stop = stop
-	b.receivers.Go(func() { b.receive(ctx, c) })
+	caught.Keep(&b.receivers, b.Log, "channel "+c.Namespace(), func() { b.receive(ctx, c) })
 }
 
 func (b *Bot) receive(ctx context.Context, c *connection) {
@@ -157,7 +158,7 @@ func (b *Bot) handOver(old, next *connection) {
 	if old.stop == nil || running == nil { // nothing receives yet, or any more
 		return
 	}
-	b.receivers.Go(func() {
+	caught.Go(&b.receivers, b.Log, "handover", func() {
 		defer old.stop()
 		late := time.After(handover)
 		look := time.NewTicker(50 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
+	"holm/internal/caught"
 	"holm/internal/crashpoint"
 	"holm/internal/db"
 	"holm/internal/identity"
@@ -124,8 +125,11 @@ func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error
 	}
 	crashpoint.Reach(crashpoint.HandlingUpdate)
 	last := job.Attempt >= job.MaxAttempts
-	if err := w.bot.handlePayload(ctx, job.Args, payload, last); err != nil {
-		if later := (*river.JobSnoozeError)(nil); !last || errors.As(err, &later) {
+	_, err = caught.Do(w.bot.Log, "chat event", func() (struct{}, error) {
+		return struct{}{}, w.bot.handlePayload(ctx, job.Args, payload, last)
+	})
+	if err != nil {
+		if later := (*river.JobSnoozeError)(nil); retried(err, last) || errors.As(err, &later) {
 			return err
 		}
 		w.bot.Log.Error("an event could not be handled and is given up",

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holm/approvals"
+	"holm/internal/caught"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/stamp"
@@ -133,8 +134,8 @@ func notAwaited(r approvals.Request) error {
 
 // handleReply takes an answer that came with the token of its question.
 func (b *Bot) handleReply(ctx context.Context, ch Channel, ev Event, last bool) error {
-	text, err := b.reasonOf(ctx, ch, ev, ev.Token)
-	if err != nil && !last {
+	text, err := caught.Do(b.Log, "reply", func() (string, error) { return b.reasonOf(ctx, ch, ev, ev.Token) })
+	if retried(err, last) {
 		return err
 	}
 	if err != nil {

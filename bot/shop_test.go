@@ -26,11 +26,16 @@ type shop struct {
 	waited string
 	// during is called while a tool runs, without the lock.
 	during func(tool string)
+	// explode makes the list of tools panic.
+	explode bool
 }
 
 var _ bot.Runner = (*shop)(nil)
 
 func (s *shop) Tools(_ context.Context, agentID, _ string) ([]bot.Tool, error) {
+	if s.explode {
+		panic("a fuse")
+	}
 	tool := func(name, schema string, decision policy.Effect) bot.Tool {
 		return bot.Tool{Name: "mcp__shop__" + name, Short: name, Server: "shop", Description: "Does " + name + " for " + agentID + ".",
 			Schema: json.RawMessage(schema), Decision: decision}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holm/approvals"
+	"holm/internal/caught"
 	"holm/internal/crashpoint"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -20,8 +21,8 @@ import (
 // decision was committed or refused. An internal failure is given back to be
 // tried again, and answered when it is the last.
 func (b *Bot) handleTap(ctx context.Context, ch Channel, ev Event, last bool) error {
-	answer, err := b.tap(ctx, ch, ev)
-	if err != nil && !last {
+	answer, err := caught.Do(b.Log, "tap", func() (string, error) { return b.tap(ctx, ch, ev) })
+	if retried(err, last) {
 		return err
 	}
 	if err != nil {
@@ -35,6 +36,10 @@ func (b *Bot) handleTap(ctx context.Context, ch Channel, ev Event, last bool) er
 	crashpoint.Reach(crashpoint.AnsweredTap)
 	return err
 }
+
+// retried tells whether an event is to be tried again: not after a panic, which
+// the next try would only meet again.
+func retried(err error, last bool) bool { return err != nil && !last && !caught.Is(err) }
 
 // What an answer is tried for: the person looks at the button meanwhile.
 const (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holm/internal/caught"
 	"holm/internal/identity"
 )
 
@@ -45,7 +46,7 @@ func (b *Bot) Test(ctx context.Context, want TestWanted) ([]Reached, error) {
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, testsAtOnce)
 	for i := range people {
-		wg.Go(func() {
+		caught.Go(&wg, b.Log, "test card", func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			if err := b.testOne(ctx, people[i]); err != nil {

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"log/slog"
 	"sync"
 
+	"holm/internal/caught"
 	"holm/internal/fault"
 )
 
@@ -29,7 +31,9 @@ func (a *admission) enter() bool {
 func (a *admission) leave() { a.calls.Done() }
 
 // beside does something for an admitted call that need not wait for it.
-func (a *admission) beside(do func()) { a.calls.Go(do) }
+func (a *admission) beside(log *slog.Logger, do func()) {
+	caught.Go(&a.calls, log, "beside a call", do)
+}
 
 // wait admits no more and returns when all that was admitted has left.
 func (a *admission) wait() {

@@ -32,6 +32,9 @@ const (
 	codeInternal      = -32603
 )
 
+// errFailed is the answer to a panic.
+var errFailed = &wireError{Code: codeInternal, Message: "internal error: Holm failed, and its log says why. What became of this call is not known."}
+
 // noWorkaround ends every text about an approval: silence and refusal are
 // answers, and no reason to try another way.
 const noWorkaround = "Do not try to reach the same effect in another way."

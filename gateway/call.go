@@ -12,6 +12,7 @@ import (
 	"holm/approvals"
 	"holm/gateway/upstream"
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/crashpoint"
 	"holm/internal/identity"
 	"holm/internal/redact"
@@ -100,7 +101,7 @@ func (g *Gateway) countUse(ctx context.Context, c *toolCall, j *judgement) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	g.running.beside(func() {
+	g.running.beside(g.Log, func() {
 		if err := g.Approvals.Used(ctx, j.verdict.Rule.ID, c.caller.RequesterID()); err != nil {
 			g.Log.Warn("a use of an approval was not counted", "agent_id", c.caller.AgentID, "error", err)
 		}
@@ -187,8 +188,9 @@ func (g *Gateway) forward(ctx context.Context, c *toolCall, j *judgement) (json.
 }
 
 // send is the only place where a call is executed: by an upstream, or by Holm
-// itself.
-func (g *Gateway) send(ctx context.Context, c *toolCall, e *entry, args json.RawMessage) (json.RawMessage, error) {
+// itself. A panic there is an outcome that nobody knows.
+func (g *Gateway) send(ctx context.Context, c *toolCall, e *entry, args json.RawMessage) (_ json.RawMessage, err error) {
+	defer caught.Err(g.Log, "call of "+e.Key, &err)
 	if e.Server == "" {
 		return g.serve(ctx, g.builtins[e.Tool], c, args)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"holm/gateway/upstream"
+	"holm/internal/caught"
 	"holm/internal/servers"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -136,7 +137,7 @@ func (c *catalogue) settle(ctx context.Context) {
 	defer cancel()
 	var all sync.WaitGroup
 	for _, client := range c.upstreams.all(ctx) {
-		all.Go(func() { _, _ = client.Tools(ctx) }) // one that fails has nothing to list
+		caught.Go(&all, c.upstreams.log, "list of tools", func() { _, _ = client.Tools(ctx) }) // one that fails has nothing to list
 	}
 	all.Wait()
 }

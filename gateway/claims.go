@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holm/approvals"
+	"holm/internal/caught"
 	"holm/internal/db"
 )
 
@@ -58,7 +59,7 @@ func (g *Gateway) claim(ctx context.Context, id string) (approvals.Request, bool
 		return approvals.Request{}, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	r, ok, err := g.Approvals.Claim(ctx, id)
+	r, ok, err := g.askForClaim(ctx, id)
 	mine.err = err
 	close(mine.answered)
 	if err != nil {
@@ -69,6 +70,11 @@ func (g *Gateway) claim(ctx context.Context, id string) (approvals.Request, bool
 		g.claims.leave(id)
 	}
 	return r, ok, nil
+}
+
+func (g *Gateway) askForClaim(ctx context.Context, id string) (_ approvals.Request, _ bool, err error) {
+	defer caught.Err(g.Log, "claim", &err)
+	return g.Approvals.Claim(ctx, id)
 }
 
 // settlePause is the time between two tries to settle.
@@ -83,7 +89,7 @@ func (g *Gateway) settle(id string, tell func() error) {
 		g.settled(id, err)
 		return
 	}
-	g.running.beside(func() {
+	g.running.beside(g.Log, func() {
 		for last := false; !last && db.IsUnavailable(err); err = tell() {
 			select {
 			case <-g.closing:

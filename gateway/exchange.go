@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
+	"holm/internal/caught"
 	"holm/internal/identity"
 )
 
@@ -26,6 +28,7 @@ const progressEvery = 5 * time.Second
 type exchange struct {
 	http.ResponseWriter
 	request *http.Request
+	log     *slog.Logger
 	caller  identity.Caller
 	// client is what the client calls itself.
 	client    string
@@ -106,7 +109,7 @@ func (x *exchange) token() json.RawMessage { return x.message.Meta["progressToke
 func (x *exchange) keepAlive(text func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(x.request.Context())
 	var done sync.WaitGroup
-	done.Go(func() {
+	caught.Go(&done, x.log, "signs of life", func() {
 		x.emit([]byte(": waiting for approval\n\n"))
 		alive, report := time.NewTicker(heartbeat), time.NewTicker(progressEvery)
 		defer alive.Stop()

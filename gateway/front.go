@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -35,16 +37,19 @@ const (
 	maxHold = 10 * time.Minute
 )
 
-// ServeHTTP is the MCP endpoint: it proves the key, checks the message as a
-// whole, and hands it to the protocol handler of its era.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP is the MCP endpoint.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.front.ServeHTTP(w, r) }
+
+// serveMCP proves the key, checks the message as a whole, and hands it to the
+// protocol handler of its era.
+func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(exchangeHeader)
 	caller, err := g.authenticate(r)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	x := &exchange{ResponseWriter: w, request: r, caller: caller, sessionID: r.Header.Get(sessionHeader)}
+	x := &exchange{ResponseWriter: w, request: r, log: g.Log, caller: caller, sessionID: r.Header.Get(sessionHeader)}
 	if x.sessionID != "" {
 		name, known, mine := g.sessions.enter(x.sessionID, caller.KeyPrefix)
 		if known && !mine {
@@ -229,8 +234,11 @@ func writeWireError(w http.ResponseWriter, id json.RawMessage, e *wireError) {
 		id = json.RawMessage("null")
 	}
 	status := http.StatusBadRequest
-	if e.Code == codeTooLarge {
+	switch e.Code {
+	case codeTooLarge:
 		status = http.StatusRequestEntityTooLarge
+	case codeInternal:
+		status = http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -245,7 +253,10 @@ func (g *Gateway) listen(x *exchange) {
 	x.request = x.request.WithContext(ctx)
 	waiter := g.Hub.Wait(identity.KeysChanged)
 	defer waiter.Close()
-	go func() {
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	caught.Go(&watch, g.Log, "mcp stream", func() {
 		for {
 			select {
 			case <-ctx.Done():
@@ -260,7 +271,7 @@ func (g *Gateway) listen(x *exchange) {
 				cancel()
 			}
 		}
-	}()
+	})
 	x.Header().Set("X-Accel-Buffering", "no")
 	g.stateful.ServeHTTP(x.ResponseWriter, x.request)
 }

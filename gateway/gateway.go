@@ -19,6 +19,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/identity"
 	"holm/internal/servers"
 	"holm/internal/wake"
@@ -63,6 +64,7 @@ type Gateway struct {
 	holds     *holds
 	claims    *claims
 	records   *audit.Batcher
+	front     http.Handler
 	stateful  http.Handler
 	stateless http.Handler
 
@@ -94,6 +96,9 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.catalogue = &catalogue{rules: c.Rules, upstreams: g.upstreams, builtins: g.builtins}
 	g.stateful, g.stateless = g.protocolHandlers()
+	g.front = caught.Handler(c.Log, "mcp", http.HandlerFunc(g.serveMCP), func(w http.ResponseWriter) {
+		writeWireError(w, nil, errFailed)
+	})
 	return g, nil
 }
 
@@ -104,11 +109,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	upstreamCtx, stopUpstreams := context.WithCancel(context.WithoutCancel(ctx))
 	recordCtx, stopRecords := context.WithCancel(context.WithoutCancel(ctx))
-	parts.Go(func() { g.upstreams.run(upstreamCtx) })
-	parts.Go(func() { g.sessions.run(ctx, g.stateful) })
+	caught.Keep(&parts, g.Log, "upstreams", func() { g.upstreams.run(upstreamCtx) })
+	caught.Keep(&parts, g.Log, "sessions", func() { g.sessions.run(ctx, g.stateful) })
 
 	var records sync.WaitGroup
-	records.Go(func() { g.records.Run(recordCtx) })
+	caught.Keep(&records, g.Log, "records", func() { g.records.Run(recordCtx) })
 
 	<-ctx.Done()
 	close(g.closing)

@@ -16,6 +16,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
@@ -30,7 +31,14 @@ func (g *Gateway) protocolHandlers() (stateful, stateless http.Handler) {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
+			// The SDK calls this in a goroutine of its own.
+			defer func() {
+				if caught.Is(err) {
+					err = &jsonrpc.Error{Code: errFailed.Code, Message: errFailed.Message}
+				}
+			}()
+			defer caught.Err(g.Log, "mcp "+method, &err)
 			switch method {
 			case "tools/list":
 				return g.listTools(ctx, req)

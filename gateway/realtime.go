@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"holm/approvals"
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/stamp"
@@ -69,7 +70,7 @@ func (g *Gateway) elicited(ctx context.Context, c *toolCall, r approvals.Request
 	ctx, cancel := context.WithTimeout(ctx, r.CreatedAt.Add(g.Realtime).Sub(r.ReadAt)) // both by the database's clock
 	answer := make(chan *approvals.Decision, 1)
 	go func() {
-		result, err := c.elicit(ctx, dialog(r))
+		result, err := caught.Do(g.Log, "dialog", func() (*mcp.ElicitResult, error) { return c.elicit(ctx, dialog(r)) })
 		if err != nil {
 			result = nil
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holm/gateway/upstream"
+	"holm/internal/caught"
 	"holm/internal/servers"
 	"holm/internal/wake"
 	"holm/policy"
@@ -153,12 +154,24 @@ func (u *upstreams) start(ctx context.Context, s servers.Server) bool {
 	c := &runningClient{Client: client, server: s, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(c.ended)
-		if err := client.Run(ctx); err != nil {
+		_, err := caught.Do(u.log, "upstream "+s.Name, func() (struct{}, error) { return struct{}{}, client.Run(ctx) })
+		if caught.Is(err) {
+			u.forget(c)
+		} else if err != nil {
 			u.log.Error("an upstream ended", "server", s.Name, "error", err)
 		}
 	}()
 	u.clients[s.Name] = c
 	return true
+}
+
+// forget drops a client that panicked; the next look starts another.
+func (u *upstreams) forget(c *runningClient) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.clients[c.server.Name] == c {
+		delete(u.clients, c.server.Name)
+	}
 }
 
 func (u *upstreams) stopAll() {

@@ -10,6 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"holm/bot"
+	"holm/internal/caught"
 )
 
 // storeTimeout leaves something of Discord's three seconds.
@@ -97,7 +98,7 @@ func (k *keeper) acknowledge(ev bot.Event, came time.Time) {
 	}
 	pending, cancel := context.WithCancel(k.ctx)
 	k.channel.taps.Store(r.ID, cancel)
-	k.tasks.Go(func() {
+	caught.Go(&k.tasks, k.channel.log, "discord answer", func() {
 		defer cancel()
 		_ = pause(pending, wait)
 		if _, open := k.channel.taps.LoadAndDelete(r.ID); !open {

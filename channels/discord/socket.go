@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"holm/bot"
+	"holm/internal/caught"
 )
 
 const (
@@ -87,7 +88,7 @@ func (s *socket) serve(ctx context.Context) error {
 	}
 	beating, quiet := context.WithCancel(ctx)
 	var beats sync.WaitGroup
-	beats.Go(func() { s.beat(beating, every) })
+	caught.Go(&beats, s.channel.log, "discord heartbeat", func() { s.beat(beating, every) })
 	defer beats.Wait()
 	defer quiet()
 	if err := s.introduce(); err != nil {
@@ -278,5 +279,5 @@ func (s *socket) ready(ctx context.Context, data json.RawMessage) {
 	}
 	s.session.id, s.session.resume = ready.Session, ready.Resume
 	s.channel.link.known(ready.User.Username)
-	s.keeper.tasks.Go(func() { s.channel.register(ctx, ready.App.ID) })
+	caught.Go(&s.keeper.tasks, s.channel.log, "discord commands", func() { s.channel.register(ctx, ready.App.ID) })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holm/bot"
+	"holm/internal/caught"
 )
 
 const (
@@ -40,7 +41,7 @@ func (k *keeper) keep(e envelope, ack func(payload any)) {
 	case <-k.ctx.Done():
 		return
 	}
-	k.stores.Go(func() {
+	caught.Go(&k.stores, k.channel.log, "slack event", func() {
 		defer func() { <-k.slots }()
 		err := k.store(e)
 		if err == nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/gorilla/websocket"
 	slackgo "github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
+
+	"holm/internal/caught"
 )
 
 const (
@@ -78,7 +80,10 @@ func (h heard) Read(p []byte) (int, error) {
 func (s *session) serve(ctx context.Context) error {
 	socket, hangUp := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- s.client.RunContext(socket) }()
+	go func() {
+		_, err := caught.Do(s.channel.log, "slack socket", func() (struct{}, error) { return struct{}{}, s.client.RunContext(socket) })
+		ended <- err
+	}()
 	err := s.events(socket, ended)
 	hangUp()
 	<-ended

@@ -22,6 +22,7 @@ import (
 	"holm/gateway"
 	"holm/gateway/builtin"
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/db/embedded"
 	"holm/internal/fault"
@@ -281,11 +282,11 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBase()
 	var under, over sync.WaitGroup
-	under.Go(func() { _ = a.hub.Run(base) })
-	under.Go(func() { _ = a.rules.Run(base) })
-	under.Go(func() { _ = a.keyring.Run(base, a.hub) })
-	under.Go(func() { _ = a.chainer.Run(base) })
-	under.Go(func() { _ = a.webhooks.Run(base) })
+	caught.Keep(&under, a.log, "hub", func() { _ = a.hub.Run(base) })
+	caught.Keep(&under, a.log, "policy", func() { _ = a.rules.Run(base) })
+	caught.Keep(&under, a.log, "keys", func() { _ = a.keyring.Run(base, a.hub) })
+	caught.Keep(&under, a.log, "audit chain", func() { _ = a.chainer.Run(base) })
+	caught.Keep(&under, a.log, "webhooks", func() { _ = a.webhooks.Run(base) })
 	// Jobs that waited for this start find the channels that were added.
 	if err := a.bot.Refresh(base); err != nil {
 		a.log.Warn("channels that were added could not be opened yet", "error", err)
@@ -296,9 +297,9 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 		return fmt.Errorf("start jobs: %w", err)
 	}
 	rescuer := jobs.Rescuer{Pool: a.pool, Hub: a.hub, Log: a.log}
-	under.Go(func() { _ = rescuer.Run(base) })
-	over.Go(func() { _ = a.gateway.Run(ctx) })
-	over.Go(func() { _ = a.bot.Run(ctx) })
+	caught.Keep(&under, a.log, "rescuer", func() { _ = rescuer.Run(base) })
+	caught.Go(&over, a.log, "gateway", func() { _ = a.gateway.Run(ctx) })
+	caught.Keep(&over, a.log, "bot", func() { _ = a.bot.Run(ctx) })
 	if a.database != nil {
 		over.Go(func() {
 			select {

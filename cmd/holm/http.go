@@ -12,6 +12,7 @@ import (
 
 	"holm/bot"
 	"holm/gateway"
+	"holm/internal/caught"
 	"holm/internal/httpapi"
 )
 
@@ -37,7 +38,11 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 		a.bot.ServeWebhook(c.Response(), c.Request(), c.Param("agent"), c.Param("namespace"))
 		return nil
 	})
-	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(e)), nil
+	// The API and the MCP endpoint answer in their own form; this is for the rest.
+	safe := caught.Handler(a.log, "http", e, func(w http.ResponseWriter) {
+		http.Error(w, "Holm failed; its log says why", http.StatusInternalServerError)
+	})
+	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(safe)), nil
 }
 
 // guardHost refuses requests on a loopback address that name another host: a

@@ -1,6 +1,12 @@
 package upstream
 
-import "sync"
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"holm/internal/caught"
+)
 
 // ending is the one-time end of a link, with its reason.
 type ending struct {
@@ -20,6 +26,18 @@ func (e *ending) because(err error) {
 }
 
 func (e *ending) lost() <-chan struct{} { return e.done }
+
+// errPanicked is the reason of links whose reader or writer failed in Holm.
+var errPanicked = errors.New("Holm failed while it spoke with the server; its log says why")
+
+// task runs do in a goroutine of wg; a panic there ends the link.
+func (e *ending) task(wg *sync.WaitGroup, log *slog.Logger, do func()) {
+	wg.Go(func() {
+		if !caught.Run(log, "upstream link", do) {
+			e.because(errPanicked)
+		}
+	})
+}
 
 // cause is nil before the end.
 func (e *ending) cause() error {

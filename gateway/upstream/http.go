@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -23,6 +24,7 @@ type httpLink struct {
 	headers http.Header
 	client  *http.Client
 	hide    *redactor
+	log     *slog.Logger
 	limit   int
 	grace   time.Duration
 	// again repeats the handshake after the server has forgotten the session.
@@ -50,13 +52,13 @@ func startHTTP(s Server, cfg Config, r *router, hide *redactor) *httpLink {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &httpLink{
 		ending: newEnding(), router: r, server: s.Name, target: s.URL, headers: http.Header{},
-		client: newHTTPClient(s), hide: hide, limit: cfg.MaxMessage, grace: cfg.StopGrace,
+		client: newHTTPClient(s), hide: hide, log: cfg.Logger, limit: cfg.MaxMessage, grace: cfg.StopGrace,
 		ctx: ctx, cancel: cancel, renewal: make(chan struct{}, 1),
 	}
 	for name, value := range s.Headers {
 		l.headers.Set(name, value)
 	}
-	l.tasks.Go(func() { l.sendNotes(ctx, l.note) })
+	l.task(&l.tasks, l.log, func() { l.sendNotes(ctx, l.note) })
 	return l
 }
 

@@ -16,7 +16,7 @@ var errNoStream = errors.New("the server offers no stream")
 
 // listen keeps a stream open on which the server tells of changes. It is an
 // extra: however it fails, calls go on.
-func (l *httpLink) listen() { l.tasks.Go(l.keepListening) }
+func (l *httpLink) listen() { l.task(&l.tasks, l.log, l.keepListening) }
 
 func (l *httpLink) keepListening() {
 	pause := &backoff.ExponentialBackOff{

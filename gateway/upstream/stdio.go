@@ -39,11 +39,12 @@ func startStdio(s Server, cfg Config, r *router, stderr *tail, hide *redactor) (
 		ending: newEnding(), router: r, server: s.Name, child: child, hide: hide,
 		lines: newLines(child.out, cfg.MaxMessage), outbox: make(chan *frame), cancel: cancel,
 	}
-	l.tasks.Go(func() { stderr.drain(child.err, hide) })
-	l.tasks.Go(l.read)
-	l.tasks.Go(l.watch)
-	l.tasks.Go(func() { l.write(ctx) })
-	l.tasks.Go(func() { l.sendNotes(ctx, l.post) })
+	for _, task := range []func(){
+		func() { stderr.drain(child.err, hide) }, l.read, l.watch,
+		func() { l.write(ctx) }, func() { l.sendNotes(ctx, l.post) },
+	} {
+		l.task(&l.tasks, cfg.Logger, task)
+	}
 	return l, nil
 }
 

@@ -45,6 +45,14 @@ type queued struct {
 	result chan<- error
 }
 
+// tell answers who waits, once.
+func (e *queued) tell(err error) {
+	if e.result != nil {
+		e.result <- err
+		e.result = nil
+	}
+}
+
 // NewBatcher makes a Batcher; records wait until Run is called.
 func NewBatcher(pool *pgxpool.Pool, hub *wake.Hub) *Batcher {
 	return &Batcher{pool: pool, hub: hub, in: make(chan queued, 1024), done: make(chan struct{})}
@@ -80,7 +88,10 @@ func (b *Batcher) Write(ctx context.Context, r Record) <-chan error {
 	return result
 }
 
-var errEnded = errors.New("audit: the writer has ended")
+var (
+	errEnded    = errors.New("audit: the writer has ended")
+	errPanicked = errors.New("audit: the writer failed")
+)
 
 // Run writes until ctx ends and then what is left.
 func (b *Batcher) Run(ctx context.Context) {
@@ -141,18 +152,21 @@ func (b *Batcher) take(batch []queued) []queued {
 // commit stores a batch. One record that the database will not have must not
 // cost the others theirs: then each is tried alone.
 func (b *Batcher) commit(ctx context.Context, batch []queued) {
-	err := b.store(ctx, batch)
+	err := errPanicked // nobody waits for ever for a writer that panicked
+	defer func() {
+		for i := range batch {
+			batch[i].tell(err)
+		}
+	}()
+	err = b.store(ctx, batch)
 	if err != nil && len(batch) > 1 && !db.IsUnavailable(err) {
-		for _, e := range batch {
-			b.commit(ctx, []queued{e})
+		for i := range batch {
+			b.commit(ctx, batch[i:i+1])
 		}
 		return
 	}
-	for i, e := range batch {
-		if e.result != nil {
-			e.result <- err
-			batch[i].result = nil
-		}
+	for i := range batch {
+		batch[i].tell(err)
 	}
 	switch {
 	case err == nil:

@@ -126,11 +126,14 @@ func (s *server) resourceRequest(ctx context.Context, req policy.Request, q *Que
 // arguments, people and digests see it. A command stays as it was given: what is
 // one text to rules may be another to a shell.
 func withResource(args policy.Args, given, clean policy.Resource) (policy.Args, error) {
-	members := map[string]json.RawMessage{}
+	var members map[string]json.RawMessage
 	if raw := args.Raw(); len(raw) > 0 {
 		if err := json.Unmarshal(raw, &members); err != nil {
 			return args, fault.Invalidf("args: want an object")
 		}
+	}
+	if members == nil { // no arguments, or null, which says the same
+		members = map[string]json.RawMessage{}
 	}
 	own := map[string]string{"command": given.Command, "cwd": clean.CWD, "path": clean.Path, "mode": clean.Mode}
 	if clean.Sandbox != policy.DefaultSandbox {

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"holm/approvals"
+	"holm/internal/caught"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/session"
@@ -166,7 +167,7 @@ func (s *server) events(ctx context.Context, agentID, sessionID string, p Positi
 func (s *server) whileServing(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() {
+	caught.Go(&watch, s.Log, "event stream", func() {
 		select {
 		case <-s.Ending:
 			cancel()

@@ -2,7 +2,7 @@
 // external channels may ask for over HTTP, who they are, and how failures look
 // on the wire. It decides nothing itself: rows belong to identity, servers,
 // rulestore and session, answers to approvals. Listening, TLS, the check of
-// the Host header and recovery from panics belong to whoever mounts it.
+// the Host header belong to whoever mounts it.
 package httpapi
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/audit"
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/identity"
 	"holm/internal/secret"
@@ -151,7 +152,9 @@ func New(c Config) (http.Handler, error) {
 	})
 	root.HandleFunc("GET /healthz", s.alive)
 	root.HandleFunc("GET /readyz", s.ready)
-	return root, nil
+	return caught.Handler(c.Log, "api", root, func(w http.ResponseWriter) {
+		writeProblem(w, newProblem(http.StatusInternalServerError, ""))
+	}), nil
 }
 
 type server struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/wake"
 )
@@ -59,6 +60,11 @@ func New(c Config) (*Client, error) {
 		JobTimeout:           jobTimeout,
 		RescueStuckJobsAfter: 2 * time.Minute,
 		RetryPolicy:          soon{},
+		Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(
+			func(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) (err error) {
+				defer caught.Err(c.Log, "job "+job.Kind, &err)
+				return work(ctx)
+			})},
 	}
 	if c.Workers != nil {
 		config.Workers = c.Workers

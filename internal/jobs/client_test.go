@@ -1,10 +1,12 @@
 package jobs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -189,5 +191,42 @@ func delayAfter(t *testing.T, pool *pgxpool.Pool, failures int) (seconds float64
 		if !errors.Is(err, pgx.ErrNoRows) || time.Now().After(deadline) {
 			t.Fatalf("after %d failures: %v", failures, err)
 		}
+	}
+}
+
+// TestPanicInAJob is tried again like a failure, and its stack is in the log.
+func TestPanicInAJob(t *testing.T) {
+	pool := dbtest.DB(t)
+	hub, _ := living(t, pool)
+	var logged bytes.Buffer
+	tries, done := 0, make(chan struct{})
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &worker{do: func(string) error {
+		if tries++; tries == 1 {
+			panic("a fuse")
+		}
+		close(done)
+		return nil
+	}})
+	client, err := jobs.New(jobs.Config{Pool: pool, Hub: hub, Log: slog.New(slog.NewTextHandler(&logged, nil)), Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Insert(t.Context(), task{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Error("the job was not tried again")
+	}
+	if err := client.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if text := logged.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, "a fuse") || !strings.Contains(text, "client_test.go") {
+		t.Errorf("logged %s", text)
 	}
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holm/internal/caught"
 )
 
 const (
@@ -165,7 +167,7 @@ func Alive(ctx context.Context, tx pgx.Tx, process int64) (bool, error) {
 // Run listens and notifies until ctx ends, reconnecting for ever.
 func (h *Hub) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	wg.Go(func() { h.notify(ctx) })
+	caught.Keep(&wg, h.log, "notifier", func() { h.notify(ctx) })
 	for delay := 100 * time.Millisecond; ctx.Err() == nil; delay = min(2*delay, time.Second) {
 		began := time.Now()
 		err := h.listen(ctx)
