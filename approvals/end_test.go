@@ -14,6 +14,7 @@ import (
 // TestAnAlwaysEndsWithItsRow: in whatever way the row goes, nothing that its
 // approval left lets a call through, not even the call that waited.
 func TestAnAlwaysEndsWithItsRow(t *testing.T) {
+	t.Parallel()
 	const key = "mcp__git__push"
 	deletes := func(w *world, a approvals.Actor) {
 		w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error {
@@ -36,7 +37,7 @@ func TestAnAlwaysEndsWithItsRow(t *testing.T) {
 		"deleted in the database": func(w *world) { w.exec(`DELETE FROM agent_policies WHERE resource_key = $1`, key) },
 		"emptied":                 func(w *world) { w.exec(`UPDATE agent_policies SET grants = '[]' WHERE resource_key = $1`, key) },
 	} {
-		w := newWorld(t)
+		w := anotherWorld(t)
 		gus := w.person("gus", "main", policy.Guest)
 		r := w.approve(w.ask(w.call(`{"n":1}`)), policy.Persistent)
 		other := w.approve(w.ask(w.call(`{"n":1}`, by(gus), func(c *approvals.Call) { c.ResourceKey = "mcp__git__tag" })), policy.Persistent)
