@@ -57,7 +57,6 @@ type Config struct {
 type Bot struct {
 	Config
 	turns    *turns
-	talkers  *talkers
 	commands []*command
 
 	refreshing sync.Mutex
@@ -78,7 +77,7 @@ func New(c Config) (*Bot, error) {
 	case c.Agent == "":
 		return nil, errors.New("bot: Agent is required")
 	}
-	b := &Bot{Config: c, channels: map[string]*connection{}, turns: newTurns(c.Pool), talkers: newTalkers(), commands: table()}
+	b := &Bot{Config: c, channels: map[string]*connection{}, turns: newTurns(c.Pool), commands: table()}
 	for _, ch := range c.Channels {
 		if b.channels[ch.Namespace()] != nil {
 			return nil, fmt.Errorf("bot: two channels have the namespace %q", ch.Namespace())

@@ -32,7 +32,8 @@ type Channel interface {
 	Answer(ctx context.Context, ev Event, text string) error
 	// Decode reads a payload that this channel handed to Inbox.Store. It does
 	// no I/O. ok is false for payloads that concern nobody (joins, edits, the
-	// bot's own messages).
+	// bot's own messages). With an error comes the Identity where that is certain:
+	// what the person does next waits then until the payload can be read.
 	Decode(payload json.RawMessage) (ev Event, ok bool, err error)
 	// Run receives until ctx ends, reconnecting for as long as it takes, and
 	// returns nil then. An error means that the set-up cannot work (a refused
@@ -48,7 +49,9 @@ type Channel interface {
 // to its platform only after Store has returned nil.
 type Inbox interface {
 	// Store commits what came, all of it or none. Storing an id a second time is
-	// success and does nothing.
+	// success and does nothing. The events of one person are handled in the order
+	// in which they stand here, after those that were stored before: an adapter
+	// stores none of a person's beside an earlier one.
 	Store(ctx context.Context, namespace string, events ...Incoming) error
 	// LastID is the highest numeric event id stored for namespace, 0 when none.
 	LastID(ctx context.Context, namespace string) (int64, error)

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -19,8 +21,8 @@ import (
 
 // What platforms sent is handled in two River queues. A tap waits in InboxQueue for
 // no card that is on its way, however slow a platform takes those, and for nothing
-// of what anybody types: that is TalkQueue's, whose workers wait for the chats that
-// their replies go to.
+// of what others type: that is TalkQueue's, whose workers wait for the chats that
+// their replies go to. One person's events wait for each other, see arrival.go.
 const (
 	InboxQueue = "inbox"
 	TalkQueue  = "talk"
@@ -35,40 +37,37 @@ type inboxArgs struct {
 // Kind names the job in River's table.
 func (inboxArgs) Kind() string { return "inbox_handle" }
 
-// inboxAttempts with the pauses of inboxWorker make about half a minute: a
-// person who tapped waits no longer before tapping again.
-const inboxAttempts = 7
+const (
+	// inboxAttempts with the pauses of inboxWorker make about half a minute: a
+	// person who tapped waits no longer before tapping again, and no longer for
+	// what they did next.
+	inboxAttempts = 7
+	// maxAttempts are more than River ever makes: a job that it discarded would
+	// hold its person back for ever.
+	maxAttempts = 10_000
+)
 
 // Store implements Inbox: the payloads and the jobs that handle them commit
 // together. However many come at once, they cost a few round trips.
 func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) error {
-	ids, payloads, queues := make([]string, len(events)), make([]string, len(events)), map[string]string{}
-	for i, e := range events {
+	a := arriving{queues: map[string]string{}}
+	for _, e := range events {
+		actor, queue := b.about(namespace, e.Payload)
+		a.ids, a.actors, a.queues[e.ID] = append(a.ids, e.ID), append(a.actors, actor), queue
 		// PostgreSQL refuses text that is no UTF-8; refused for ever, such an event
 		// would block all that come after it.
-		ids[i], payloads[i] = e.ID, string(bytes.ToValidUTF8(e.Payload, []byte("\uFFFD")))
-		queues[e.ID] = b.queueOf(namespace, e.Payload)
+		a.payloads = append(a.payloads, string(bytes.ToValidUTF8(e.Payload, []byte("\uFFFD"))))
 	}
 	err := db.InTx(ctx, b.Pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			INSERT INTO inbox (channel, event_id, payload)
-			SELECT $1, e.id, e.payload::json
-			FROM unnest($2::text[], $3::text[]) e (id, payload)
-			ON CONFLICT (channel, event_id) DO NOTHING
-			RETURNING event_id`, namespace, ids, payloads)
+		begin, err := arrive(ctx, tx, namespace, a)
 		if err != nil {
 			return err
 		}
-		jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (river.InsertManyParams, error) {
-			args := inboxArgs{Channel: namespace}
-			err := row.Scan(&args.EventID)
-			return river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: queues[args.EventID], MaxAttempts: inboxAttempts}}, err
-		})
-		if err != nil || len(jobs) == 0 {
-			return err
+		var jobs []river.InsertManyParams
+		for _, id := range begin {
+			jobs = append(jobs, eventJob(inboxArgs{namespace, id}, a.queues[id]))
 		}
-		_, err = b.Jobs.InsertManyTx(ctx, tx, jobs)
-		return err
+		return b.queueEvents(ctx, tx, jobs...)
 	})
 	if err != nil {
 		return fmt.Errorf("store events of %s: %w", namespace, err)
@@ -77,15 +76,27 @@ func (b *Bot) Store(ctx context.Context, namespace string, events ...Incoming) e
 	return nil
 }
 
-// queueOf is InboxQueue for what somebody does with a card or a form.
-func (b *Bot) queueOf(namespace string, payload json.RawMessage) string {
-	if c := b.opened(namespace); c != nil {
-		ev, ok, err := c.Decode(payload)
-		if err == nil && ok && (ev.Kind == Tap || ev.Kind == Reply || ev.Kind == Closed) {
-			return InboxQueue
-		}
+// about tells who acted in an event, nil where that cannot be read, and which
+// queue handles it: InboxQueue what somebody does with a card or a form.
+func (b *Bot) about(namespace string, payload json.RawMessage) (actor *string, queue string) {
+	c := b.opened(namespace)
+	if c == nil {
+		return nil, TalkQueue
 	}
-	return TalkQueue
+	var ev Event
+	var ok bool
+	var err error
+	// After a panic nothing is known: the event is stored, and given up when it is
+	// handled.
+	caught.Run(b.Log, "chat event", func() { ev, ok, err = c.Decode(payload) })
+	// PostgreSQL takes no zero byte in a text.
+	if ev.Identity != "" && utf8.ValidString(ev.Identity) && !strings.Contains(ev.Identity, "\x00") {
+		actor = &ev.Identity
+	}
+	if err == nil && ok && (ev.Kind == Tap || ev.Kind == Reply || ev.Kind == Closed) {
+		return actor, InboxQueue
+	}
+	return actor, TalkQueue
 }
 
 // LastID implements Inbox.
@@ -110,32 +121,42 @@ type inboxWorker struct {
 
 // NextRetry pauses half a second, then twice as long each time.
 func (w *inboxWorker) NextRetry(job *river.Job[inboxArgs]) time.Time {
-	return time.Now().Add(time.Second << max(job.Attempt-1, 0) / 2)
+	return time.Now().Add(time.Second << min(max(job.Attempt-1, 0), inboxAttempts) / 2)
 }
 
 // Timeout implements river.Worker.
 func (w *inboxWorker) Timeout(*river.Job[inboxArgs]) time.Duration { return patience }
 
-// Work handles the event, unless that was done before. After the last attempt
-// the event is given up, so that a poisonous one blocks nothing.
+// Work handles the event, unless that was done before, and lets the next one of
+// its person begin. After the last attempt the event is given up, so that a
+// poisonous one blocks nothing; one whose last attempt did not come to its end is
+// not tried again.
 func (w *inboxWorker) Work(ctx context.Context, job *river.Job[inboxArgs]) error {
 	payload, ok, err := w.bot.unhandled(ctx, job.Args)
-	if err != nil || !ok {
+	if err != nil {
 		return err
 	}
-	crashpoint.Reach(crashpoint.HandlingUpdate)
-	last := job.Attempt >= job.MaxAttempts
-	_, err = caught.Do(w.bot.Log, "chat event", func() (struct{}, error) {
-		return struct{}{}, w.bot.handlePayload(ctx, job.Args, payload, last)
-	})
+	last := job.Attempt >= inboxAttempts
+	if ok {
+		crashpoint.Reach(crashpoint.HandlingUpdate)
+		err = w.handle(ctx, job, payload, last)
+	}
+	if later := (*river.JobSnoozeError)(nil); err != nil && (retried(err, last) || errors.As(err, &later)) {
+		return err
+	}
 	if err != nil {
-		if later := (*river.JobSnoozeError)(nil); retried(err, last) || errors.As(err, &later) {
-			return err
-		}
 		w.bot.Log.Error("an event could not be handled and is given up",
 			"channel", job.Args.Channel, "event_id", job.Args.EventID, "error", err)
 	}
-	return w.bot.markHandled(ctx, job.Args)
+	return w.bot.endTurn(ctx, job.Args)
+}
+
+func (w *inboxWorker) handle(ctx context.Context, job *river.Job[inboxArgs], payload json.RawMessage, last bool) (err error) {
+	if job.Attempt > inboxAttempts {
+		return errors.New("the last attempt did not come to its end")
+	}
+	defer caught.Err(w.bot.Log, "chat event", &err)
+	return w.bot.handlePayload(ctx, job.Args, payload, last)
 }
 
 func (b *Bot) unhandled(ctx context.Context, a inboxArgs) (payload json.RawMessage, ok bool, err error) {
@@ -152,18 +173,6 @@ func (b *Bot) unhandled(ctx context.Context, a inboxArgs) (payload json.RawMessa
 		return nil, false, fmt.Errorf("read event: %w", err)
 	}
 	return payload, true, nil
-}
-
-func (b *Bot) markHandled(ctx context.Context, a inboxArgs) error {
-	_, err := b.Pool.Exec(ctx, `
-		UPDATE inbox
-		SET handled_at = now()
-		WHERE channel = $1
-		  AND event_id = $2`, a.Channel, a.EventID)
-	if err != nil {
-		return fmt.Errorf("mark event handled: %w", err)
-	}
-	return nil
 }
 
 // handlePayload decodes and handles one event; last tells that there will be
@@ -183,9 +192,6 @@ func (b *Bot) handlePayload(ctx context.Context, event inboxArgs, payload json.R
 		return err
 	}
 	who := identity.Address{Channel: namespace, Identity: ev.Identity}
-	if ev.Kind == Text {
-		return b.talkers.bounded(who, func() error { return b.handleEvent(ctx, ch, who, ev, event, last) })
-	}
 	return b.handleEvent(ctx, ch, who, ev, event, last)
 }
 

@@ -213,10 +213,14 @@ func TestAQuestionThatCannotBePutLeavesTheDialog(t *testing.T) {
 	contains(t, w.tap("ann", w.labelled("ann", r, bot.LabelTooRisky)), "Rejected")
 }
 
-// answersEarly answers the question while it is still being put, and waits until
-// that was looked at once.
-func (w *world) answersEarly(asked question, text string) {
+func (w *world) answersQuestion(asked question, text string) {
 	w.store(bot.Event{Kind: bot.Text, Identity: asked.identity, Name: asked.identity, Direct: true, Text: text, ReplyTo: asked.at})
+}
+
+// answersEarly answers a question that is not noted, and waits until that was
+// looked at once.
+func (w *world) answersEarly(asked question, text string) {
+	w.answersQuestion(asked, text)
 	ctx, cancel := context.WithTimeout(w.ctx, waitFor)
 	defer cancel()
 	for looked := false; !looked; time.Sleep(10 * time.Millisecond) {
@@ -234,14 +238,15 @@ func (w *world) answersEarly(asked question, text string) {
 }
 
 // TestAnAnswerThatComesBeforeItsQuestionIsNoted: people and platforms are
-// faster than the note of which message the question is.
+// faster than the note of which message the question is; the answer waits for the
+// tap that it follows.
 func TestAnAnswerThatComesBeforeItsQuestionIsNoted(t *testing.T) {
 	w := newWorld(t)
 	w.owner("ann")
 	r := w.ask(`{}`)
 	w.startReason("ann", r)
 	w.chat.asking = func(asked question) error {
-		w.answersEarly(asked, "not on a Friday")
+		w.answersQuestion(asked, "not on a Friday")
 		return nil
 	}
 	w.tap("ann", w.labelled("ann", r, bot.LabelOther))

@@ -182,7 +182,7 @@ func (c *recorder) Decode(payload json.RawMessage) (bot.Event, bool, error) {
 		return ev, false, err
 	}
 	if ev.Text == "undecodable" {
-		return ev, false, errors.New("undecodable")
+		return bot.Event{}, false, errors.New("undecodable")
 	}
 	return ev, ev.Kind != "", nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -339,27 +340,30 @@ func contains(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// startTwin runs a second process's bot with the same channel and jobs.
-func (w *world) startTwin() {
+// startTwin runs a second process's bot with the same channels and jobs. Stop ends
+// it as the end of its process would, in the midst of its jobs.
+func (w *world) startTwin(more ...bot.Channel) (twin *bot.Bot, stop func()) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	twin := must(bot.New(bot.Config{
+	twin = must(bot.New(bot.Config{
 		Pool: w.pool, Hub: w.bot.Hub, Approvals: w.svc, Keeper: w.keeper, Jobs: w.bot.Jobs,
-		Channels: []bot.Channel{w.chat}, Agent: "main", Runner: w.shop, Log: log,
+		Channels: append(more, w.chat), Agent: "main", Runner: w.shop, Log: log,
 	}))
 	workers := river.NewWorkers()
 	twin.AddWorkers(workers)
 	client := must(river.NewClient(riverpgxv5.New(w.pool), &river.Config{
-		ID: "twin", Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
+		Schema: db.RiverSchema, Logger: log, Workers: workers, TestOnly: true,
 		FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{bot.InboxQueue: {MaxWorkers: 8}, bot.TalkQueue: {MaxWorkers: 8}, approvals.CardQueue: {MaxWorkers: cardWorkers}, bot.CallQueue: {MaxWorkers: 4}, session.MessageQueue: {MaxWorkers: 4}},
 	}))
 	if err := client.Start(w.ctx); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		if err := client.StopAndCancel(context.Background()); err != nil {
 			w.t.Errorf("stop jobs: %v", err)
 		}
 	})
+	w.t.Cleanup(stop)
+	return twin, stop
 }

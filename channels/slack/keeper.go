@@ -18,18 +18,22 @@ const (
 	storing = 16
 )
 
-// keeper stores envelopes in the inbox, several at once. It outlives single
-// sockets, so that a slow store does not hold up the next socket.
+// keeper stores envelopes in the inbox, several at once, but those of one person
+// one after the other. It outlives single sockets, so that a slow store does not
+// hold up the next socket.
 type keeper struct {
 	ctx     context.Context // of Run; a keeper lives no longer
 	channel *Channel
 	inbox   bot.Inbox
 	slots   chan struct{}
 	stores  sync.WaitGroup
+
+	mu   sync.Mutex
+	last map[string]chan struct{} // by person: closed when their newest is stored
 }
 
 func newKeeper(ctx context.Context, c *Channel, in bot.Inbox) *keeper {
-	return &keeper{ctx: ctx, channel: c, inbox: in, slots: make(chan struct{}, storing)}
+	return &keeper{ctx: ctx, channel: c, inbox: in, slots: make(chan struct{}, storing), last: map[string]chan struct{}{}}
 }
 
 // keep stores e and acknowledges it once that is committed. What could not be
@@ -41,8 +45,11 @@ func (k *keeper) keep(e envelope, ack func(payload any)) {
 	case <-k.ctx.Done():
 		return
 	}
+	begin, end := k.inTurn(e)
 	caught.Go(&k.stores, k.channel.log, "slack event", func() {
 		defer func() { <-k.slots }()
+		defer end()
+		begin()
 		err := k.store(e)
 		if err == nil {
 			k.channel.link.recovered()
@@ -57,6 +64,31 @@ func (k *keeper) keep(e envelope, ack func(payload any)) {
 			ack(e.apology)
 		}
 	})
+}
+
+// inTurn gives what waits until all of e's person that came before e is stored, and
+// what lets the next go on. The waits end: each store has its time.
+func (k *keeper) inTurn(e envelope) (begin, end func()) {
+	ev, _, _ := k.channel.Decode(e.payload)
+	if ev.Identity == "" {
+		return func() {}, func() {}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, mine := k.last[ev.Identity], make(chan struct{})
+	k.last[ev.Identity] = mine
+	begin = func() {
+		if before != nil {
+			<-before
+		}
+	}
+	return begin, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if close(mine); k.last[ev.Identity] == mine {
+			delete(k.last, ev.Identity)
+		}
+	}
 }
 
 // notStored reports a store that failed.

@@ -270,3 +270,34 @@ func TestUnreadableEnvelopeIsStoredAndAcknowledged(t *testing.T) {
 		t.Errorf("%d payloads stored", n)
 	}
 }
+
+// What one person sends is stored in the order in which it came, however long one
+// store takes; nobody else waits.
+func TestOnePersonsEventsAreStoredInTheirOrder(t *testing.T) {
+	s := connected(t, slackfake.Options{})
+	ann, bob := s.fake.Person("ann"), s.fake.Person("bob")
+	bobs := make(chan struct{})
+	var first sync.Once
+	s.inbox.beforeStore(func(ctx context.Context, _ string) error {
+		first.Do(func() { // ann's first
+			select {
+			case <-bobs:
+			case <-ctx.Done():
+			}
+		})
+		return nil
+	})
+	sent := []*slackfake.Sent{ann.DM("one"), ann.DM("two")}
+	bob.DM("three").Acked()
+	close(bobs)
+	for _, m := range sent {
+		m.Acked()
+	}
+	var texts []string
+	for _, ev := range s.inbox.wait(t, s.Channel, 3) {
+		texts = append(texts, ev.Text)
+	}
+	if diff := cmp.Diff([]string{"three", "one", "two"}, texts); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -117,11 +117,11 @@ func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {
 	if !m.From.isPerson() || !written || m.Text == "" || m.Chat.Type == "channel" {
 		return bot.Event{}, false, nil
 	}
+	ev := m.From.event(bot.Text)
 	text, meant, err := c.ownText(m)
 	if err != nil || !meant {
-		return bot.Event{}, false, err
+		return ev, false, err
 	}
-	ev := m.From.event(bot.Text)
 	ev.Command = commandForm.MatchString(strings.TrimSpace(m.Text))
 	ev.Text, ev.Message, ev.Direct = text, refOf(m.Chat.ID, m.ID), m.Chat.isDirect(m.From)
 	if c.isAnswerToBot(m) {
