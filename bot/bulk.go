@@ -57,15 +57,30 @@ type room struct {
 }
 
 // messageRoom is that of a message.
-func messageRoom(limits Limits) room {
+func messageRoom(limits Limits, shows func(Card) bool) room {
 	return room{
 		request: func(args []argument) bool {
 			return !slices.ContainsFunc(args, func(a argument) bool {
 				return length(a.Name) > maxArgKey || weight(a.Value) > limits.Value
 			})
 		},
-		review: func(c Card) bool { return len(c.Args) <= maxReviewLines && weightOf(c) <= limits.Total },
+		review: func(c Card) bool {
+			return len(c.Args) <= maxReviewLines && weightOf(c) <= limits.Total && (shows == nil || shows(c))
+		},
 	}
+}
+
+// tooLong is why a request is not decided together with others.
+const tooLong = "its arguments do not fit here"
+
+// reviewable tells whether a review of some kind could show all arguments of r.
+func (b *Bot) reviewable(ch Channel, r approvals.Request) bool {
+	args, ok := comparable(r)
+	if !ok {
+		return false
+	}
+	_, forms := ch.(Reviewer)
+	return messageRoom(ch.Limits(), nil).request(args) || forms && formRoom(nil).request(args)
 }
 
 // parted puts every open request either into the group of its tool or aside.
@@ -74,7 +89,7 @@ func parted(open []approvals.Listed, has room) (v review) {
 	for _, l := range open {
 		why := keptOut(l.Request)
 		if args, ok := comparable(l.Request); why == "" && (!ok || !has.request(args)) {
-			why = "its arguments do not fit here"
+			why = tooLong
 		}
 		if why != "" {
 			v.alone = append(v.alone, excluded{l, why})
@@ -131,8 +146,9 @@ func fill(open []approvals.Listed, has room, card func(review) Card) (review, Ca
 
 // renderReview is the review in place of the list.
 func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) Card {
-	_, c := fill(open, messageRoom(s.Limits), func(v review) Card {
+	_, c := fill(open, messageRoom(s.Limits, s.Shows), func(v review) Card {
 		c := reviewCard(g, open, v)
+		c.Whole = true
 		for i, group := range v.groups {
 			c.Buttons = append(c.Buttons, groupButtons(group, v.mark(i), s))
 		}
@@ -140,7 +156,10 @@ func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) 
 		c.Buttons = append(c.Buttons, []Button{{Label: LabelBackToList, Token: s.Token(approvals.BackToList)}})
 		return c
 	})
-	c.Args, c.Notes, _ = fit(c.Args, s.Limits, c)
+	whole := false
+	if c.Args, c.Notes, whole = fit(c.Args, s.Limits, c); !whole {
+		return c.Unapproving()
+	}
 	return c
 }
 
@@ -213,7 +232,7 @@ func groupButtons(group []approvals.Listed, mark string, s DigestSurface) []Butt
 		approve, reject = approve+" ("+mark+")", reject+" ("+mark+")"
 	}
 	return []Button{
-		{Label: approve, Token: s.Token(approvals.ApproveThese, group...), Style: Primary},
+		{Label: approve, Token: s.Token(approvals.ApproveThese, group...), Style: Primary, Approves: true},
 		{Label: reject, Token: s.Token(approvals.RejectThese, group...), Style: Danger},
 	}
 }
@@ -266,11 +285,14 @@ func weightOf(c Card) int {
 // decideThese puts one decision on each of the requests that the button was
 // made for. What others decided meanwhile, or its person may not decide any
 // more, is left out and named. A tap that comes twice is told the same.
-func (b *Bot) decideThese(ctx context.Context, btn approvals.DigestButton, reason string, who approvals.Actor) (string, error) {
+func (b *Bot) decideThese(ctx context.Context, ch Channel, btn approvals.DigestButton, reason string, who approvals.Actor) (string, error) {
 	d := approvals.Decision{Approve: btn.Action == approvals.ApproveThese, Resolution: policy.Single, Reason: strings.TrimSpace(reason), Actor: who}
 	var done, left []string
 	for _, l := range btn.These {
 		why := keptOut(l.Request)
+		if why == "" && d.Approve && !b.reviewable(ch, l.Request) {
+			why = tooLong
+		}
 		if why == "" {
 			var err error
 			if why, err = b.decideOne(ctx, l, d); err != nil {

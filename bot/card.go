@@ -50,6 +50,11 @@ type Surface struct {
 	// Holds tells whether the channel's form can show all of a card; nil where
 	// there are no forms.
 	Holds func(Card) bool
+	// Shows tells whether the channel's message of a card has all of its arguments;
+	// nil where Limits tell.
+	Shows func(Card) bool
+	// ShownAll tells that the recipient has been brought all of the arguments.
+	ShownAll bool
 	// Token gives the token of a button; it is called for the buttons shown.
 	Token func(approvals.Action) string
 }
@@ -58,33 +63,38 @@ type Surface struct {
 // one with what became of it. It depends on nothing but its arguments.
 func Render(r approvals.Request, s Surface) Card {
 	args, readable := argumentsOf(r)
-	c := Card{Head: headline(r), Facts: facts(r, len(args) == 0)}
 	if r.Status != approvals.Pending {
-		c.Notes = append(closedNotes(r), digestNote(r))
+		c := Card{Head: headline(r), Facts: facts(r, len(args) == 0), Notes: append(closedNotes(r), digestNote(r))}
 		c.Args, c.Notes, _ = fit(args, s.Limits, c)
 		return c
 	}
-	c.Notes = append(openNotes(r), digestNote(r))
-	fitted, notes, whole := fit(args, s.Limits, c)
-	c.Args, c.Notes = fitted, notes
-	review := readable && wantsReview(r, s, whole)
-	approvable := readable && (whole || review || reachable(r, s))
-	if !approvable {
-		c.Notes = append(c.Notes, "The arguments cannot be shown in full here, so this card cannot approve; the web page and the command line can.")
-	}
+	c, whole := s.whole(r, args, readable)
 	details := len(args) > 0 && reachable(r, s)
 	if h := r.Held(); h != nil && (h.By != s.User || s.Asks) {
 		c.Notes = append(c.Notes, heldNote(r, h, s))
 		c.Buttons = dialog(h, s, details)
 		return c
 	}
-	if review {
+	form := readable && wantsReview(r, s, whole)
+	if whole && !form {
+		return c
+	}
+	c.Whole = false
+	switch {
+	case form:
 		c.Notes = append(c.Notes, "Approve from the form behind “"+LabelReview+"”, which shows everything.")
 		c.Buttons = slices.Concat(
 			[][]Button{s.button(true, approvals.Review, LabelReview, Primary)}, buttons(r, s, false, details))
-		return c
+	case readable && s.ShownAll:
+		c.Notes = append(c.Notes, "All arguments have been brought to you.")
+	case readable && details:
+		c.Notes = append(c.Notes, "Not all arguments stand here. “"+LabelDetails+"” brings them, and then this card can approve.")
+		c.Buttons = slices.Concat(
+			[][]Button{s.button(true, approvals.ShowDetails, LabelDetails, Primary)}, buttons(r, s, false, false))
+	default:
+		c.Notes = append(c.Notes, cannotApprove)
+		c.Buttons = buttons(r, s, false, details)
 	}
-	c.Buttons = buttons(r, s, approvable, details)
 	return c
 }
 
@@ -200,7 +210,7 @@ func (s Surface) button(shown bool, a approvals.Action, label string, style Butt
 	if !shown {
 		return nil
 	}
-	return []Button{{Label: label, Token: s.Token(a), Style: style}}
+	return []Button{{Label: label, Token: s.Token(a), Style: style, Approves: a.Approves()}}
 }
 
 // rows leaves out empty rows and breaks those that are too long.

@@ -194,8 +194,13 @@ func TestACardWithoutAWayToTheArgumentsCannotApprove(t *testing.T) {
 	if diff := cmp.Diff([]string{bot.LabelReject, bot.LabelRejectWhy}, labels); diff != "" {
 		t.Errorf("buttons without a way to the arguments (-want +got):\n%s", diff)
 	}
-	if labels := labelsOf(bot.Render(r, surface)); !slices.Contains(labels, bot.LabelApproveCall) || !slices.Contains(labels, bot.LabelDetails) {
-		t.Errorf("buttons with files are %v", labels)
+	if diff := cmp.Diff([]string{bot.LabelDetails, bot.LabelReject, bot.LabelRejectWhy}, labelsOf(bot.Render(r, surface))); diff != "" {
+		t.Errorf("buttons with files (-want +got):\n%s", diff)
+	}
+	shown := surface
+	shown.ShownAll = true
+	if labels := labelsOf(bot.Render(r, shown)); !slices.Contains(labels, bot.LabelApproveCall) {
+		t.Errorf("buttons after all was shown are %v", labels)
 	}
 	notAnObject := open(`["a"]`)
 	if labels := labelsOf(bot.Render(notAnObject, surface)); slices.Contains(labels, bot.LabelApproveCall) {

@@ -90,7 +90,7 @@ func WebhookPath(agentID, namespace string) string {
 
 // Home is a capability: the channel has a page of its own for each person.
 type Home interface {
-	// ShowHome replaces the page of a person.
+	// ShowHome replaces the page of a person; see Card.Whole.
 	ShowHome(ctx context.Context, identity string, p Page) error
 }
 
@@ -186,6 +186,10 @@ type Card struct {
 	Notes []string
 	// Buttons are rows of buttons; none on a closed card.
 	Buttons [][]Button
+	// Whole tells that all arguments of a request stand on the card, and that its
+	// approving buttons rest on that. A channel whose message leaves any of them out
+	// shows the card Unapproving.
+	Whole bool
 	// Silent delivers without ringing where the platform can.
 	Silent bool
 }
@@ -219,6 +223,8 @@ type Button struct {
 	Label string
 	Token string
 	Style ButtonStyle
+	// Approves tells that pressing it approves.
+	Approves bool
 }
 
 // Health is what an operator sees of a connection.

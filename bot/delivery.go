@@ -33,6 +33,8 @@ type delivery struct {
 	// DigestID is the digest that lists it, in the state DigestState; empty for
 	// none.
 	DigestID, DigestState string
+	// ShownAll tells that its recipient has been brought all arguments.
+	ShownAll bool
 }
 
 func (d delivery) address() identity.Address {
@@ -68,7 +70,7 @@ const (
 func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
 	rows, err := q.Query(ctx, `
 		SELECT d.id, d.request_id, d.channel, d.identity, d.user_id, d.button_id, d.state, d.chat, d.message, d.shown_hash,
-		       COALESCE(g.id, ''), COALESCE(g.state, '')
+		       COALESCE(g.id, ''), COALESCE(g.state, ''), d.shown_all_at IS NOT NULL
 		FROM card_deliveries d
 		LEFT JOIN card_digests g ON g.id = d.digest_id
 		WHERE d.id = $1`, id)
@@ -117,11 +119,19 @@ func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits
 		holds = reviewer.Holds
 	}
 	return Surface{
-		Holds: holds, Limits: limits, Files: files, Asks: asks, User: d.UserID,
+		Holds: holds, Shows: showsOf(ch), ShownAll: d.ShownAll, Limits: limits, Files: files, Asks: asks, User: d.UserID,
 		Token: func(a approvals.Action) string {
 			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
 		},
 	}
+}
+
+// showsOf is the channel's own measure of messages, nil where it has none.
+func showsOf(ch Channel) func(Card) bool {
+	if shower, ok := ch.(Shower); ok {
+		return shower.Shows
+	}
+	return nil
 }
 
 // patience bounds the work on one message, with the channel's own pacing; it

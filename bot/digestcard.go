@@ -27,6 +27,8 @@ const (
 // DigestSurface is what a digest is rendered for.
 type DigestSurface struct {
 	Limits Limits
+	// Shows is as in Surface.
+	Shows func(Card) bool
 	// Token gives the token of a button about some of the requests.
 	Token func(a approvals.Action, these ...approvals.Listed) string
 	// Holds tells whether a form shows all of a card; RenderDigestForm alone
@@ -35,7 +37,7 @@ type DigestSurface struct {
 }
 
 func (b *Bot) digestSurface(ch Channel, g approvals.Digest) DigestSurface {
-	return DigestSurface{Limits: ch.Limits(), Token: func(a approvals.Action, these ...approvals.Listed) string {
+	return DigestSurface{Limits: ch.Limits(), Shows: showsOf(ch), Token: func(a approvals.Action, these ...approvals.Listed) string {
 		return approvals.DigestToken(b.Keeper, g, a, these...)
 	}}
 }

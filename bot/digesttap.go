@@ -43,28 +43,33 @@ func (b *Bot) tapDigest(ctx context.Context, ch Channel, ev Event) (string, erro
 	return text, err
 }
 
-// PressList does what a button of a list says that a person of an adapter outside
-// pressed, and gives what they are told. ok is false for a token that is none of a
-// list's of theirs.
-func (b *Bot) PressList(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error) {
-	if !approvals.IsDigestButton(token) {
+// Press does what a button of a list, or one of a card that decides nothing, says
+// that a person of an adapter outside pressed, and gives what they are told. ok is
+// false for a token that is none of these of theirs.
+func (b *Bot) Press(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error) {
+	theirs, err := b.isTheirs(ctx, agentID, who, token)
+	if isKnown(err, fault.NotFound) {
 		return "", false, nil
 	}
-	btn, err := approvals.FindDigestButton(ctx, b.Pool, b.Keeper, token)
-	switch {
-	case isKnown(err, fault.NotFound):
-		return "", false, nil
-	case err != nil:
+	if err != nil || !theirs {
 		return "", false, err
-	case btn.Channel != who.Channel || btn.Identity != who.Identity:
-		return "", false, nil
 	}
 	ch, err := b.channel(ctx, who.Channel, agentID)
 	if err != nil || ch == nil {
 		return "", false, err
 	}
-	text, err = b.tapDigest(ctx, ch, Event{Kind: Tap, Identity: who.Identity, Direct: true, Token: token, Text: reason})
+	text, err = b.tap(ctx, ch, Event{Kind: Tap, Identity: who.Identity, Direct: true, Token: token, Text: reason})
 	return text, true, err
+}
+
+// isTheirs tells whether Press takes a token from a person.
+func (b *Bot) isTheirs(ctx context.Context, agentID string, who identity.Address, token string) (bool, error) {
+	if approvals.IsDigestButton(token) {
+		btn, err := approvals.FindDigestButton(ctx, b.Pool, b.Keeper, token)
+		return err == nil && btn.Channel == who.Channel && btn.Identity == who.Identity, err
+	}
+	btn, err := approvals.FindButton(ctx, b.Pool, b.Keeper, token)
+	return err == nil && btn.AgentID == agentID && btn.Channel == who.Channel && btn.Identity == who.Identity && !btn.Action.Decides(), err
 }
 
 func (b *Bot) pressDigest(ctx context.Context, ch Channel, ev Event, btn approvals.DigestButton, user identity.User) (string, error) {
@@ -76,7 +81,7 @@ func (b *Bot) pressDigest(ctx context.Context, ch Channel, ev Event, btn approva
 	case btn.Action == approvals.BackToList:
 		return b.turnDigest(ctx, btn.Digest, false)
 	case btn.Action == approvals.ApproveThese, btn.Action == approvals.RejectThese:
-		return b.decideThese(ctx, btn, ev.Text, actor(ch, user))
+		return b.decideThese(ctx, ch, btn, ev.Text, actor(ch, user))
 	}
 	return "This button is not one of ours. Nothing was changed.", nil
 }

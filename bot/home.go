@@ -216,7 +216,9 @@ func (b *Bot) pageCards(ctx context.Context, ch Channel, who person, page *Page)
 		}
 		waiting++
 		if waiting <= maxPageCards {
-			page.Cards = append(page.Cards, Render(r, b.surface(ch, d, r, pageLimits)))
+			s := b.surface(ch, d, r, pageLimits)
+			s.Shows = nil // it speaks of messages; ShowHome measures for itself
+			page.Cards = append(page.Cards, Render(r, s))
 		}
 	}
 	if waiting > 0 {

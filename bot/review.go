@@ -80,5 +80,5 @@ func (b *Bot) review(ctx context.Context, ch Channel, ev Event, btn approvals.Bu
 		b.Log.Warn("a form could not be shown", "channel", btn.Channel, "approval_id", btn.ID, "error", err)
 		return fmt.Sprintf("The form could not be shown in time. Tap %s again, or send: reject %d REASON.", LabelReview, btn.ShortID), nil
 	}
-	return "", nil // the person sees the form itself
+	return "", b.shownAll(ctx, btn) // the person sees the form itself
 }

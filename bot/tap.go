@@ -110,6 +110,13 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.Button, user identity.User) (string, error) {
 	who := actor(ch, user)
 	wanting := btn.Settings.RequireReason && btn.Action.Reason() == "" && btn.Status == approvals.Pending
+	if btn.Action.Approves() && btn.Status == approvals.Pending {
+		if may, err := b.mayApprove(ctx, ch, btn); err != nil {
+			return "", err
+		} else if !may {
+			return b.notShown(ctx, btn)
+		}
+	}
 	switch {
 	case btn.Action.Decides() && wanting:
 		return b.awaitReason(ctx, ch, ev, btn, btn.Action, who)
@@ -154,10 +161,14 @@ func (b *Bot) tapDetails(ctx context.Context, ch Channel, btn approvals.Button, 
 	if !may {
 		return noOwner(btn.Request), nil
 	}
-	if err := b.sendDetails(ctx, ch, btn); err != nil {
+	all, err := b.sendDetails(ctx, ch, btn)
+	if err != nil {
 		return "", fmt.Errorf("send details: %w", err)
 	}
-	return "The arguments in full come as a message.", nil
+	if !all {
+		return "", nil // the person has been told
+	}
+	return "The arguments in full come as a message.", b.shownAll(ctx, btn)
 }
 
 // decide puts a decision and gives what came of it in words; its errors are

@@ -89,6 +89,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"shows a message", showsAMessage},
 		{"shows what the limits allow", showsWhatTheLimitsAllow},
 		{"marks what it cuts", marksWhatItCuts},
+		{"nobody approves unseen", nobodyApprovesUnseen},
 		{"caller text is inert", callerTextIsInert},
 		{"lists requests", listsRequests},
 		{"quotes are whole and inert", quotesAreWholeAndInert},

@@ -35,6 +35,18 @@ func layOut(card bot.Card) text {
 	return text{content: "**" + escape(line(card.Head, headBudget)) + "**", description: fit(body, maxDescription)}
 }
 
+// Shows implements bot.Shower.
+func (c *Channel) Shows(card bot.Card) bool {
+	if isPlain(card) {
+		return wholeIn(card, maxDescription)
+	}
+	card.Head = ""
+	return wholeIn(card, maxDescription)
+}
+
+// wholeIn tells whether fit leaves nothing out.
+func wholeIn(card bot.Card, room int) bool { return units(render(card, everything(card))) <= room }
+
 // narrow is the form for a card whose layout Discord refused: content alone.
 func narrow(card bot.Card) text { return text{content: fit(card, maxContent)} }
 

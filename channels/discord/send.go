@@ -97,11 +97,7 @@ func isUrgent(card bot.Card) bool { return len(card.Facts)+len(card.Buttons) > 0
 // post sends card to one chat, as a reply where the message replied to stands in
 // the same.
 func (c *Channel) post(ctx context.Context, chat string, in bot.MessageRef, card bot.Card) (bot.MessageRef, error) {
-	rows, err := components(card.Buttons)
-	if err != nil {
-		return bot.MessageRef{}, err
-	}
-	send := &discordgo.MessageSend{Components: rows, AllowedMentions: nobody()}
+	send := &discordgo.MessageSend{AllowedMentions: nobody()}
 	if card.Silent {
 		send.Flags |= discordgo.MessageFlagsSuppressNotifications
 	}
@@ -111,8 +107,8 @@ func (c *Channel) post(ctx context.Context, chat string, in bot.MessageRef, card
 	var sent struct {
 		ID string `json:"id"`
 	}
-	err = c.deliver(card, func(t text) error {
-		send.Content, send.Embeds = t.content, t.embeds()
+	err := c.deliver(card, func(t text, rows []discordgo.MessageComponent) error {
+		send.Content, send.Embeds, send.Components = t.content, t.embeds(), rows
 		m := message{MessageSend: send}
 		if len(card.Buttons) > 0 { // the tokens of its buttons tell one card from all others
 			m.Nonce, m.Enforce = nonce(m), true
@@ -146,11 +142,7 @@ func (c *Channel) Update(ctx context.Context, ref bot.MessageRef, card bot.Card)
 	if !isRef(ref) {
 		return fmt.Errorf("discord: edit a message: none is named: %w", bot.ErrGone)
 	}
-	rows, err := components(card.Buttons)
-	if err != nil {
-		return err
-	}
-	err = c.deliver(card, func(t text) error {
+	err := c.deliver(card, func(t text, rows []discordgo.MessageComponent) error {
 		embeds := t.embeds()
 		return c.do(ctx, call{
 			doing: "edit a message", method: http.MethodPatch, path: "/channels/" + ref.Chat + "/messages/" + ref.Message,
@@ -178,16 +170,30 @@ func (t text) embeds() []*discordgo.MessageEmbed {
 }
 
 // deliver tries the full layout of card and, when Discord refuses it, once more
-// the plainest: a card is never lost for its form.
-func (c *Channel) deliver(card bot.Card, try func(text) error) error {
+// the plainest: a card is never lost for its form. Where not all arguments have
+// room there, it goes without the buttons that approve.
+func (c *Channel) deliver(card bot.Card, try func(text, []discordgo.MessageComponent) error) error {
+	if card.Whole && !c.Shows(card) {
+		card = card.Unapproving()
+	}
+	rows, err := components(card.Buttons)
+	if err != nil {
+		return err
+	}
 	t := layOut(card)
 	if strings.TrimSpace(t.content+t.description) == "" {
 		return errors.New("discord: the card has no text")
 	}
-	err := try(t)
+	err = try(t, rows)
 	if refusedWith(err, discordgo.ErrCodeInvalidFormBody) {
 		c.log.Warn("discord refused a layout; sending the plain one", "error", err)
-		err = try(narrow(card))
+		if card.Whole && !wholeIn(card, maxContent) {
+			card = card.Unapproving()
+			if rows, err = components(card.Buttons); err != nil {
+				return err
+			}
+		}
+		err = try(narrow(card), rows)
 	}
 	return err
 }

@@ -181,6 +181,21 @@ func TestRefusedLayoutIsSentPlain(t *testing.T) {
 	}
 }
 
+// A plain form that has no room for all arguments offers no approval of them.
+func TestThePlainFormApprovesNothingUnseen(t *testing.T) {
+	s := idle(t, discordfake.Options{})
+	s.fake.Inject(discordfake.Fault{Method: "POST", Path: "/messages", Status: 400, Code: 50035})
+	c := card()
+	c.Args = []bot.Arg{{Name: "body", Value: strings.Repeat("x", 2500)}}
+	c.Whole, c.Buttons[0][0].Approves = true, true
+	if !s.Shows(c) {
+		t.Fatal("a message has no room")
+	}
+	if _, m := s.send(t, c); len(m.Buttons) != 1 || m.Buttons[0].Label == c.Buttons[0][0].Label {
+		t.Errorf("got %+v", m)
+	}
+}
+
 func TestRateLimitHoldsForItsRouteAlone(t *testing.T) {
 	s := idle(t, discordfake.Options{})
 	bea := s.fake.Person("Bea")

@@ -96,6 +96,8 @@ type card struct {
 	Notes   []string   `json:"notes,omitempty"`
 	Buttons [][]button `json:"buttons,omitempty"`
 	Silent  bool       `json:"silent,omitempty"`
+	// Whole tells that the buttons that approve rest on all Args being shown.
+	Whole bool `json:"whole,omitempty"`
 }
 
 type fact struct {
@@ -114,6 +116,8 @@ type button struct {
 	Label string `json:"label"`
 	Token string `json:"token"`
 	Style string `json:"style,omitempty"`
+	// Approves tells that pressing it approves.
+	Approves bool `json:"approves,omitempty"`
 }
 
 // Namespace implements bot.Channel.
@@ -162,7 +166,7 @@ func (c *Channel) Run(ctx context.Context, _ bot.Inbox) error {
 }
 
 func cardOf(m bot.Card) card {
-	out := card{Head: bot.VisibleLine(m.Head), Notes: visible(m.Notes), Silent: m.Silent}
+	out := card{Head: bot.VisibleLine(m.Head), Notes: visible(m.Notes), Silent: m.Silent, Whole: m.Whole}
 	for _, f := range m.Facts {
 		out.Facts = append(out.Facts, fact{f.Label, bot.Visible(f.Value)})
 	}
@@ -172,7 +176,7 @@ func cardOf(m bot.Card) card {
 	for _, row := range m.Buttons {
 		var buttons []button
 		for _, b := range row {
-			buttons = append(buttons, button{b.Label, b.Token, string(b.Style)})
+			buttons = append(buttons, button{b.Label, b.Token, string(b.Style), b.Approves})
 		}
 		out.Buttons = append(out.Buttons, buttons)
 	}

@@ -69,13 +69,16 @@ func clip(raw string, budget, earlier int) string {
 			return whole
 		}
 	}
-	const room = len("… (1234567890 more characters)")
+	const room = len("… (1234567890" + moreCharacters)
 	n := fitting(runes, budget-room)
 	for n > 0 && n < len(runes) && unicode.In(runes[n], unicode.M) {
 		n--
 	}
-	return fmt.Sprintf("%s… (%d more characters)", shown(string(runes[:n])), len(runes)-n+earlier)
+	return fmt.Sprintf("%s… (%d%s", shown(string(runes[:n])), len(runes)-n+earlier, moreCharacters)
 }
+
+// moreCharacters ends a text that was cut.
+const moreCharacters = " more characters)"
 
 // first is the first n characters of s, to spend no time on what cannot fit.
 func first(s string, n int) string {

@@ -46,6 +46,9 @@ func page(p bot.Page) []slackgo.Block {
 	blocks := header(p.Head)
 	buttons := 0
 	for _, card := range p.Cards {
+		if lines := joined(argLines(card.Args, valueBudget)); card.Whole && !standsIn(card, lines) {
+			card = card.Unapproving()
+		}
 		rows := [][]bot.Button{slices.Concat(card.Buttons...)}
 		entry := slices.Concat(
 			[]slackgo.Block{slackgo.NewDividerBlock()},

@@ -127,6 +127,7 @@ func (c *Channel) Update(ctx context.Context, ref bot.MessageRef, card bot.Card)
 
 // deliver calls try with the full layout of card and, when Slack refuses that
 // layout, once more with the plainest one: a card is never lost for its form.
+// Where not all arguments have room there, it goes without the buttons that approve.
 func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Card, try func(message) error) error {
 	key := limited(method, chat)
 	if err := c.openFor(key); err != nil {
@@ -135,9 +136,15 @@ func (c *Channel) deliver(ctx context.Context, method, chat string, card bot.Car
 	if err := c.pace(ctx, chat, len(card.Buttons) > 0); err != nil {
 		return err
 	}
+	if card.Whole && !c.Shows(card) {
+		card = card.Unapproving()
+	}
 	err := try(layout(card))
 	if layoutRefused[code(err)] {
 		c.log.Warn("slack refused a layout; sending the plain one", "method", method, "error", c.failure(method, err))
+		if card.Whole && !standsIn(card, minimal(card).blocks) {
+			card = card.Unapproving()
+		}
 		err = try(minimal(card))
 	}
 	err = c.outcome(method, err)

@@ -223,6 +223,27 @@ func TestRefusedLayoutIsSentPlain(t *testing.T) {
 	}
 }
 
+// A plain form that has no room for all arguments offers no approval of them.
+func TestThePlainFormApprovesNothingUnseen(t *testing.T) {
+	for _, size := range []int{100, 2_400} {
+		s := idle(t, slackfake.Options{})
+		ann := s.fake.Person("ann")
+		s.fake.Inject(slackfake.Fault{Method: "chat.postMessage", Code: "invalid_blocks"})
+		c := card()
+		c.Args = []bot.Arg{{Name: "body", Value: strings.Repeat("x", size)}, {Name: "last", Value: strings.Repeat("y", size)}}
+		c.Whole, c.Buttons[0][0].Approves = true, true
+		if !s.Shows(c) {
+			t.Fatal("a message has no room")
+		}
+		mustSend(t, s.Channel, bot.Recipient{Identity: ann.Identity()}, c)
+		m := ann.Messages()[0]
+		whole := strings.Contains(m.Shown(), strings.Repeat("y", size))
+		if got := m.Buttons()[0].Value == "tok-approve"; got != whole || whole != (size == 100) {
+			t.Errorf("%d characters: whole %v, may be approved %v", size, whole, got)
+		}
+	}
+}
+
 func TestSomebodyOfAnotherWorkspace(t *testing.T) {
 	s := idle(t, slackfake.Options{Apps: []slackfake.App{{Team: "T0ONE"}, {Team: "T0TWO"}}})
 	ann, eve := s.fake.Person("ann"), s.fake.PersonOf(1, "eve")

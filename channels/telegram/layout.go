@@ -10,13 +10,20 @@ import (
 	"holm/bot"
 )
 
+// Shows implements bot.Shower.
+func (c *Channel) Shows(card bot.Card) bool { return fits(card, maxText) }
+
+// fits tells whether layOut leaves nothing out.
+func fits(card bot.Card, room int) bool { return render(card, whole(card)).length() <= room }
+
+func whole(card bot.Card) cuts { return cuts{args: noCut, shown: len(card.Args), rest: noCut} }
+
 // layOut renders a card in at most room characters as seen. The renderer has
 // cut values already; when the whole is still too long, argument values are cut
 // further, all to the same length, and say so; then the last arguments give way
 // to a line that counts them; then everything else is cut alike.
 func layOut(card bot.Card, room int) richText {
-	all := cuts{args: noCut, shown: len(card.Args), rest: noCut}
-	full := render(card, all)
+	full := render(card, whole(card))
 	if full.length() <= room {
 		return full
 	}

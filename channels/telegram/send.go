@@ -26,26 +26,23 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	if group, _, err := parseRef(to.ReplyTo); err == nil && group < 0 && len(card.Buttons) == 0 {
 		chat = group // the ids of groups are negative
 	}
-	keys, err := keyboardOf(card)
-	if err != nil {
-		return bot.MessageRef{}, err
-	}
 	params := tg.SendMessageParams{
 		ChatID: chat, DisableNotification: card.Silent, LinkPreviewOptions: noPreview(),
 		ReplyParameters: replyTo(to.ReplyTo, chat),
 	}
-	if keys != nil {
-		params.ReplyMarkup = keys
-	}
 	return c.sendText(ctx, chat, card, params)
 }
 
-// sendText sends a card's text with what params say besides.
+// sendText sends a card with what params say besides; a question's own keyboard
+// stands there when the card has none.
 func (c *Channel) sendText(ctx context.Context, chat int64, card bot.Card, params tg.SendMessageParams) (bot.MessageRef, error) {
 	var sent *models.Message
-	err := c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
+	err := c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode, keys *keyboard) error {
 		attempt := params // the client may still be reading the last attempt's
 		attempt.Text, attempt.ParseMode = text, mode
+		if keys != nil {
+			attempt.ReplyMarkup = keys
+		}
 		var err error
 		sent, err = c.client.SendMessage(ctx, &attempt)
 		return c.explain("send a message", err)
@@ -62,17 +59,13 @@ func (c *Channel) Update(ctx context.Context, ref bot.MessageRef, card bot.Card)
 	if err != nil {
 		return err
 	}
-	keys, err := keyboardOf(card)
-	if err != nil {
-		return err
-	}
 	params := tg.EditMessageTextParams{ChatID: chat, MessageID: message, LinkPreviewOptions: noPreview()}
-	if keys != nil {
-		params.ReplyMarkup = keys
-	}
-	err = c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode) error {
+	err = c.deliver(ctx, chat, card, func(ctx context.Context, text string, mode models.ParseMode, keys *keyboard) error {
 		attempt := params
 		attempt.Text, attempt.ParseMode = text, mode
+		if keys != nil {
+			attempt.ReplyMarkup = keys
+		}
 		_, err := c.client.EditMessageText(ctx, &attempt)
 		if moved := new(tg.MigrateError); errors.As(err, &moved) {
 			return c.movedAway(moved)
@@ -98,14 +91,24 @@ func (c *Channel) movedAway(moved *tg.MigrateError) error {
 func isUrgent(card bot.Card) bool { return len(card.Facts)+len(card.Buttons) > 0 }
 
 // deliver sends a card formatted; when Telegram refuses the formatting, plain;
-// when it finds the text too long after all, with half the room.
-func (c *Channel) deliver(ctx context.Context, chat int64, card bot.Card, send func(context.Context, string, models.ParseMode) error) error {
+// when it finds the text too long after all, with half the room, and then without
+// the buttons that approve where not all arguments have room there.
+func (c *Channel) deliver(ctx context.Context, chat int64, card bot.Card, send func(context.Context, string, models.ParseMode, *keyboard) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	room := maxText
 	mode := models.ParseModeHTML
-	var err error
+	keys, err := keyboardOf(card)
+	if err != nil {
+		return err
+	}
 	for range 3 {
+		if card.Whole && !fits(card, room) {
+			card = card.Unapproving()
+			if keys, err = keyboardOf(card); err != nil {
+				return err
+			}
+		}
 		if err = c.pace.wait(ctx, chat, isUrgent(card)); err != nil {
 			return err
 		}
@@ -113,7 +116,7 @@ func (c *Channel) deliver(ctx context.Context, chat int64, card bot.Card, send f
 		if text.isEmpty() {
 			return errors.New("telegram: the card has no text")
 		}
-		err = send(ctx, text.in(mode), mode)
+		err = send(ctx, text.in(mode), mode, keys)
 		switch {
 		case errors.Is(err, errParse) && mode != "":
 			c.log.Warn("telegram refused a message's formatting, sending it plain", "error", err)

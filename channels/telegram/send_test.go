@@ -264,6 +264,19 @@ func TestTextThatTelegramFindsTooLongIsCutAgain(t *testing.T) {
 	}
 }
 
+// A message that is cut again offers no approval of what it leaves out.
+func TestACardThatIsCutAgainApprovesNothingUnseen(t *testing.T) {
+	s := newSetup(t, telegramfake.Options{})
+	s.tg.Inject(telegramfake.Fault{Method: "sendMessage", Code: 400, Description: "Bad Request: message is too long"})
+	m := s.send(bot.Card{
+		Head: "h", Args: []bot.Arg{{Name: "a", Value: strings.Repeat("x", 3000)}}, Whole: true,
+		Buttons: [][]bot.Button{{{Label: "Approve", Token: "yes", Approves: true}, {Label: "Reject", Token: "no"}}},
+	})
+	if len(m.Buttons) != 1 || len(m.Buttons[0]) != 1 || m.Buttons[0][0].Text != "Reject" {
+		t.Errorf("buttons %+v", m.Buttons)
+	}
+}
+
 func TestFailuresHaveTheirKinds(t *testing.T) {
 	refused := func(code int, text string) telegramfake.Fault {
 		return telegramfake.Fault{Code: code, Description: text}

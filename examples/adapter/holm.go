@@ -67,7 +67,7 @@ func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) 
 	if strings.HasPrefix(b.Token, "l.") { // a question about linked accounts
 		return h.told(h.call(ctx, http.MethodPost, "/links/answer", person, map[string]string{"button": b.Token}))
 	}
-	if isListButton(b) {
+	if isListButton(b) || b.Label == "Details" { // what Details brings comes as messages
 		return h.told(h.call(ctx, http.MethodPost, "/lists/answer", person, map[string]string{"button": b.Token}))
 	}
 	found := number.FindStringSubmatch(c.Head)
@@ -75,14 +75,6 @@ func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) 
 		return "This button belongs to no request."
 	}
 	request := "/approvals/by-short/" + found[1]
-	if b.Label == "Details" {
-		status, answer, err := h.call(ctx, http.MethodGet, request, person, nil)
-		if err != nil || status != http.StatusOK {
-			return h.told(status, answer, err)
-		}
-		args, _ := json.MarshalIndent(answer["args"], "", "  ")
-		return string(args)
-	}
 	for _, d := range decisions {
 		if strings.HasPrefix(b.Label, d.label) {
 			body := map[string]string{"decision": d.decision, "button": b.Token}

@@ -60,6 +60,7 @@ var rules = []struct {
 	{"gateway/builtin", []string{"gateway", "approvals", "policy", "policy/rulestore", "internal/"}},
 	{"gateway", []string{"approvals", "policy", "policy/rulestore", "gateway/upstream", "internal/"}},
 	{"bot", []string{"approvals", "policy", "policy/rulestore", "internal/"}},
+	{"channels/channeltest", []string{"bot", "approvals", "policy"}}, // it tries what the bot renders
 	{"channels/", []string{"bot", "internal/caught"}},
 	{"channels", []string{"bot", "channels/"}},
 	{"migrations", nil},

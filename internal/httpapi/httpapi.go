@@ -66,10 +66,13 @@ type Config struct {
 	// ClosedRoutes are, by channel, the people who cannot be written to. Nil: there
 	// are none.
 	ClosedRoutes func(ctx context.Context) (map[string][]ClosedRoute, error)
-	// PressList does what a button of a list says that a person of an external
-	// channel pressed, and tells what came of it; ok is false for a token that is
-	// none of a list's. Nil: there are no lists.
-	PressList func(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error)
+	// Press does what a button of a list, or one that decides nothing, says that a
+	// person of an external channel pressed, and tells what came of it; ok is false
+	// for a token that is none of these. Nil: there are none.
+	Press func(ctx context.Context, agentID string, who identity.Address, token, reason string) (text string, ok bool, err error)
+	// MayApprove tells whether the person of a button that approves has been shown
+	// all arguments of its request. Nil: nobody has.
+	MayApprove func(ctx context.Context, b approvals.Button) (bool, error)
 	// TestChannels sends owners a test card. Nil: there are no channels.
 	TestChannels func(ctx context.Context, t ChannelTest) ([]ChannelReached, error)
 	// Ready is nil, or gives nil, while this process can serve.

@@ -12,9 +12,10 @@ import (
 func (s *server) registerLists() {
 	handle(s, huma.Operation{
 		OperationID: "answer-list", Method: http.MethodPost, Path: "/api/agents/{agentId}/lists/answer",
-		Summary: "Press a button of a list of requests", Tags: []string{"approvals"},
-		Description: "For a channel that runs outside and lists requests: the person named in X-Channel-User-Id pressed the button. " +
-			"Each request is decided as by its own card; what could not be is named. The list itself is edited.",
+		Summary: "Press a button of a list of requests, or one that decides nothing", Tags: []string{"approvals"},
+		Description: "For a channel that runs outside: the person named in X-Channel-User-Id pressed the button. " +
+			"From a list each request is decided as by its own card; what could not be is named. The list itself is edited. " +
+			"A button of a card that decides nothing, as Details, does what it says; what it brings comes as messages.",
 	}, s.answerList)
 }
 
@@ -37,10 +38,10 @@ func (s *server) answerList(ctx context.Context, in *answerListInput) (*oneOf[Li
 	}
 	c := callerOf(ctx)
 	other := fault.New(fault.Forbidden, "other_button", "this button was not made for this person")
-	if c.channel == "" || c.requester == "" || s.PressList == nil {
+	if c.channel == "" || c.requester == "" || s.Press == nil {
 		return nil, other
 	}
-	text, ok, err := s.PressList(ctx, in.AgentID, c.person, in.Body.Button, in.Body.Reason)
+	text, ok, err := s.Press(ctx, in.AgentID, c.person, in.Body.Button, in.Body.Reason)
 	if err == nil && !ok {
 		err = other
 	}

@@ -160,7 +160,15 @@ func (s *server) pressed(ctx context.Context, agentID, requestID string, body Re
 	if !b.Action.Decides() || !means(b, body) {
 		return b, fault.New(fault.Forbidden, "other_decision", "the button means another decision than the request says")
 	}
-	return b, nil
+	if !b.Action.Approves() || b.Status != approvals.Pending {
+		return b, nil
+	}
+	if may := s.MayApprove != nil; may {
+		if may, err = s.MayApprove(ctx, b); err != nil || may {
+			return b, err
+		}
+	}
+	return b, fault.New(fault.Forbidden, "not_shown", "this person has not been shown all arguments of request %d; nothing was decided", b.ShortID)
 }
 
 var errOtherButton = fault.New(fault.Forbidden, "other_button", "this button was not made for this person and request")

@@ -311,6 +311,23 @@ func TestAChannelCannotDecideOtherwise(t *testing.T) {
 	}
 }
 
+// TestNobodyApprovesUnseenOverREST: the button that an adapter presents was on a
+// card that did not show all arguments.
+func TestNobodyApprovesUnseenOverREST(t *testing.T) {
+	e := startExternal(t)
+	if _, err := e.pool.Exec(t.Context(), `
+		UPDATE card_deliveries SET identity = '@blind' WHERE identity = '@owner'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.pool.Exec(t.Context(), `
+		UPDATE user_identities SET channel_user_id = '@blind' WHERE channel_user_id = '@owner'`); err != nil {
+		t.Fatal(err)
+	}
+	e.press("@blind", `{"decision":"approved","button":"`+e.button(e.request, "matrix", "@blind", approvals.ApproveCall)+`"}`).is(403, "not_shown")
+	e.stillPending(e.request)
+	e.press("@blind", `{"decision":"rejected","button":"`+e.button(e.request, "matrix", "@blind", approvals.Reject)+`"}`).is(200, "")
+}
+
 func TestAnOwnerWhoIsNoneAnyMoreCannotPress(t *testing.T) {
 	e := startExternal(t)
 	button := e.button(e.request, "matrix", "@owner", approvals.ApproveCall)

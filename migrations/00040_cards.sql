@@ -1,0 +1,8 @@
+-- +goose Up
+
+-- shown_all_at: since when the recipient has been brought all of the arguments, by
+-- Details or a form; NULL while the card alone was shown (package bot).
+ALTER TABLE card_deliveries ADD COLUMN shown_all_at timestamptz;
+
+-- +goose Down
+ALTER TABLE card_deliveries DROP COLUMN shown_all_at;
