@@ -70,7 +70,7 @@ func TestAQuestionThatReachesNobodyIsMarkedAfterAMinute(t *testing.T) {
 
 func TestWithoutAWayToAnybodyItIsMarkedToo(t *testing.T) {
 	w := newWorld(t)
-	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", w.olga, true, "test") }))
+	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { _, err := identity.Leave(ctx, tx, "main", w.olga, true, "test"); return err }))
 	r := w.ask(w.call(`{}`))
 	if w.mark(r) {
 		t.Error("marked within the minute")
@@ -87,7 +87,7 @@ func TestWithoutAWayToAnybodyItIsMarkedToo(t *testing.T) {
 // Whoever joins a question that reaches nobody is told so as the first one was.
 func TestADuplicateOfAnUndeliveredQuestionIsToldSo(t *testing.T) {
 	w := newWorld(t)
-	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", w.olga, true, "test") }))
+	w.ok(db.InTx(ctx, w.pool, func(tx pgx.Tx) error { _, err := identity.Leave(ctx, tx, "main", w.olga, true, "test"); return err }))
 	q := w.ask(w.call(`{}`, inSession("s1")))
 	w.minutePasses()
 	second := w.ask(w.call(`{}`, inSession("s2"))) // before the mark, and told with the first

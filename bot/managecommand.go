@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/servers"
@@ -323,12 +324,19 @@ func (b *Bot) role(ctx context.Context, l line) (string, error) {
 		return "", err
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
-		done.reply = fmt.Sprintf("%s is now %s of agent %s. To undo: role @%s %s %s", oneLine(m.Name, maxName), role, agentID, agentID, m.UserID, m.Role)
-		if err := identity.SetRole(ctx, tx, agentID, m.UserID, role, false, l.who.user.ID); err != nil {
-			return done, err
-		}
-		return done, b.Approvals.DeliverOpen(ctx, tx, agentID)
+		endings, err := b.Approvals.SetRole(ctx, tx, agentID, m.UserID, role, false, actor(l.ch, l.who.user))
+		done.reply = withEndings(fmt.Sprintf("%s is now %s of agent %s. To undo: role @%s %s %s", oneLine(m.Name, maxName), role, agentID, agentID, m.UserID, m.Role), endings)
+		return done, err
 	})
+}
+
+// withEndings adds to what was done what ended by it, and what stands.
+func withEndings(done string, e approvals.Endings) string {
+	lines := []string{done}
+	for _, line := range e.Lines("revoke") {
+		lines = append(lines, VisibleLine(line))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // circle lists circles, and puts people in and out.
@@ -348,17 +356,23 @@ func (b *Bot) circle(ctx context.Context, l line) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	change, said, undo := identity.AddToCircle, "is in", "remove"
+	said, undo := "is in", "remove"
 	if l.words[0] == "remove" {
-		change, said, undo = identity.RemoveFromCircle, "is no longer in", "add"
+		said, undo = "is no longer in", "add"
 	}
 	return b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
 		done.reply = fmt.Sprintf("%s %s circle %s of agent %s. To undo: circle @%s %s %s %s",
 			oneLine(m.Name, maxName), said, oneLine(name, maxName), agentID, agentID, undo, oneLine(name, maxName), m.UserID)
-		if err := change(ctx, tx, agentID, name, m.UserID, l.who.user.ID); err != nil {
+		if l.words[0] == "remove" {
+			endings, err := b.Approvals.LeaveCircle(ctx, tx, agentID, name, m.UserID, actor(l.ch, l.who.user))
+			done.reply = withEndings(done.reply, endings)
 			return done, err
 		}
-		return done, b.Approvals.DeliverOpen(ctx, tx, agentID)
+		rules, err := b.Approvals.JoinCircle(ctx, tx, agentID, name, m.UserID, actor(l.ch, l.who.user))
+		for _, row := range rules {
+			done.reply += "\nIt holds for the circle already: " + ruleLine(row.Compiled())
+		}
+		return done, err
 	})
 }
 

@@ -93,3 +93,20 @@ func TestOwnersManagePeople(t *testing.T) {
 		contains(t, w.says("gus", line), want)
 	}
 }
+
+func TestALoweredRoleSaysWhatEnds(t *testing.T) {
+	w := newWorld(t)
+	w.owner("ann")
+	w.member("chat", "bob", policy.Owner, "main")
+	for _, line := range []string{"approve 1 hour", "approve 2 always"} {
+		w.ask(`{"title":"` + line + `"}`)
+		number := "#" + strings.Fields(line)[1]
+		w.see("the card", func() bool { return w.find("bob", number) != nil })
+		contains(t, w.says("bob", line), "request #")
+	}
+	contains(t, w.says("ann", "role bob guest"), "is now guest of agent main",
+		"Ended: approval 1 of agent main (github__create_issue, for a time, for requester of main, by Bob)",
+		"Still stands: approval 2 of agent main (github__create_issue, always, for requester of main, by Bob). To end it: revoke 2")
+	contains(t, w.says("ann", "role bob owner"), "is now owner", "Still stands: approval 2")
+	contains(t, w.says("ann", "status 1"), "Revoked by Ann at ")
+}

@@ -189,7 +189,10 @@ func TestSessionsThatNoCallMayName(t *testing.T) {
 	if err := session.End(ctx, r.pool, ended.ID); err != nil {
 		t.Fatal(err)
 	}
-	r.tx(func(tx pgx.Tx) error { return identity.Leave(ctx, tx, agentName, gone.RequesterID, false, "test") })
+	r.tx(func(tx pgx.Tx) error {
+		_, err := identity.Leave(ctx, tx, agentName, gone.RequesterID, false, "test")
+		return err
+	})
 	// Another program's calls share this one; nobody talks in it.
 	shared := r.ensure(session.Session{ID: "api:" + agentName + ":" + silent.RequesterID, Kind: session.API, RequesterID: silent.RequesterID})
 	moved := r.talks("moe", policy.User)
@@ -553,7 +556,8 @@ func TestWhileACallOnBehalfIsHeld(t *testing.T) {
 		}},
 		"the person leaves": {meanwhile: func(r *rig, gus, una session.Session) {
 			r.tx(func(tx pgx.Tx) error {
-				return identity.Leave(context.Background(), tx, agentName, gus.RequesterID, false, "test")
+				_, err := identity.Leave(context.Background(), tx, agentName, gus.RequesterID, false, "test")
+				return err
 			})
 		}},
 		"the key is revoked": {meanwhile: func(r *rig, gus, una session.Session) {

@@ -106,7 +106,7 @@ func refuse(w http.ResponseWriter, err error) {
 	status, text := http.StatusInternalServerError, "internal error"
 	if f, ok := fault.As(err); ok {
 		text = f.Message
-		status = cmp.Or(map[fault.Kind]int{fault.Unauthenticated: http.StatusUnauthorized, fault.NotFound: http.StatusNotFound,
+		status = cmp.Or(map[fault.Kind]int{fault.Unauthenticated: http.StatusUnauthorized, fault.Forbidden: http.StatusForbidden, fault.NotFound: http.StatusNotFound,
 			fault.Invalid: http.StatusBadRequest, fault.Unavailable: http.StatusServiceUnavailable}[f.Kind], status)
 	}
 	if status == http.StatusServiceUnavailable {

@@ -68,7 +68,8 @@ func TestAPersonsCallTakesTheGate(t *testing.T) {
 		t.Errorf("two values: %+v", a)
 	}
 	r.tx(func(tx pgx.Tx) error {
-		return identity.Leave(context.Background(), tx, agentName, gus.RequesterID, false, "test")
+		_, err := identity.Leave(context.Background(), tx, agentName, gus.RequesterID, false, "test")
+		return err
 	})
 	if a := r.runAs(gus, "record", `{"n":3}`, &sent); !strings.Contains(a.Refusal, "no member") {
 		t.Errorf("after leaving: %+v", a)

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -12,34 +13,50 @@ import (
 	"holm/policy"
 )
 
-// TestWhatIsRemovedEndsWhatIsHeld: a held call ends, and runs nothing, when its
-// server or its agent is gone by the time of the answer; an approval is not spent.
-func TestWhatIsRemovedEndsWhatIsHeld(t *testing.T) {
-	t.Run("server", func(t *testing.T) {
-		r := newRig(t)
-		r.rule("record", policy.RequireApproval, policy.Scope{})
-		done := later(t.Context(), r.client(map[string]string{"Holm-Hold": "10m"}), "record", map[string]any{"n": 1})
-		request := r.asked(approvals.Pending)
-		if err := r.servers.Remove(t.Context(), "fix", "test"); err != nil {
-			t.Fatal(err)
-		}
-		r.decide(request, true, policy.Single, "")
-		if got := <-done; got.Err == nil && !got.IsError {
-			t.Errorf("%+v", got)
-		}
-		got, err := approvals.Get(t.Context(), r.pool, agentName, request.ID)
-		if err != nil || !got.Unclaimed() || len(r.ran()) != 0 {
-			t.Errorf("%+v (%v), ran %v", got, err, r.ran())
-		}
-	})
-	t.Run("agent", func(t *testing.T) {
-		r := newRig(t)
-		r.rule("record", policy.RequireApproval, policy.Scope{})
-		done := later(t.Context(), r.client(map[string]string{"Holm-Hold": "10m"}), "record", map[string]any{"n": 1})
-		r.asked(approvals.Pending)
-		r.tx(func(tx pgx.Tx) error { return identity.RemoveAgent(context.Background(), tx, agentName, "test") })
-		if got := <-done; got.Err == nil && !got.IsError || strings.Contains(got.Text, "recorded") || len(r.ran()) != 0 {
-			t.Errorf("%+v, ran %v", got, r.ran())
-		}
-	})
+// TestWhoIsRemovedWhileTheirCallIsHeld: nothing runs, neither when the person is
+// removed by a surface, which cancels what they asked, nor when their role alone is
+// gone and the answer comes later; and their key opens nothing.
+func TestWhoIsRemovedWhileTheirCallIsHeld(t *testing.T) {
+	operator := approvals.Actor{Admin: true, Name: "the operator", Via: "test"}
+	for name, remove := range map[string]func(r *rig, userID string) (status int){
+		"removed": func(r *rig, userID string) int {
+			r.tx(func(tx pgx.Tx) error {
+				_, err := r.approvals.RemoveMember(context.Background(), tx, agentName, userID, false, operator)
+				return err
+			})
+			return http.StatusUnauthorized
+		},
+		"without a role": func(r *rig, userID string) int {
+			r.exec(`DELETE FROM agent_members WHERE user_id = $1`, userID)
+			r.hub.Publish(identity.KeysChanged)
+			return http.StatusForbidden
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.rule("record", policy.RequireApproval, policy.Scope{})
+			gus, key := r.member("gus", policy.Guest)
+			r.key = key
+			session := r.client(nil).ID()
+			held := r.held(session, `{'n':1}`)
+			asked := r.asked(approvals.Pending)
+			want := remove(r, gus.ID)
+			for status := 0; status != want; {
+				status, _ = r.post(map[string]string{"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}, `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+				if t.Context().Err() != nil {
+					t.Fatalf("the key still opens (%d)", status)
+				}
+			}
+			if name == "without a role" {
+				r.decide(asked, true, policy.Single, "")
+			}
+			got := <-held
+			if strings.Contains(got, "recorded") || r.ran() != nil {
+				t.Errorf("ran %v: %s", r.ran(), got)
+			}
+			if name == "without a role" && !strings.Contains(got, "no role with agent") {
+				t.Errorf("told %s", got)
+			}
+		})
+	}
 }

@@ -17,15 +17,15 @@ func (c *cli) newCirclesCommand() *cobra.Command {
 	cmd := group("circles", "See and change the circles of an agent's people",
 		agentList(c, "List circles and who is in them", (*client.Client).Circles, printCircles),
 		c.newPeopleChange("add AGENT CIRCLE USER", "Put a member of the agent into a circle", "%[3]s is in circle %[2]s of agent %[1]s.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
+			func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
 				return holm.JoinCircle(ctx, a[0], a[1], a[2])
 			}),
 		c.newPeopleChange("remove AGENT CIRCLE USER", "Take somebody out of a circle", "%[3]s is no longer in circle %[2]s of agent %[1]s.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
+			func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
 				return holm.LeaveCircle(ctx, a[0], a[1], a[2])
 			}),
-		c.newPeopleChange("delete AGENT CIRCLE", "Empty a circle", "Circle %[2]s of agent %[1]s is gone; rows that grant to it speak for nobody.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
+		c.newPeopleChange("delete AGENT CIRCLE", "Empty a circle, with what rows allow to it", "Circle %[2]s of agent %[1]s is gone.",
+			func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
 				return holm.DeleteCircle(ctx, a[0], a[1])
 			}))
 	cmd.Aliases = []string{"circle"}
@@ -46,8 +46,15 @@ func printCircles(w io.Writer, agent string, circles []identity.Circle) {
 	})
 }
 
+// aftermath is what a change says of itself besides that it was made.
+type aftermath interface {
+	// Lines are for people; revoke is the command that ends an approval, without its
+	// number.
+	Lines(revoke string) []string
+}
+
 // newPeopleChange is a command whose arguments are those of done and change.
-func (c *cli) newPeopleChange(use, short, done string, change func(context.Context, *client.Client, []string) error) *cobra.Command {
+func (c *cli) newPeopleChange(use, short, done string, change func(context.Context, *client.Client, []string) (aftermath, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(strings.Fields(use)[1:]...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,14 +62,28 @@ func (c *cli) newPeopleChange(use, short, done string, change func(context.Conte
 			if err != nil {
 				return err
 			}
-			if err := change(cmd.Context(), holm, args); err != nil {
+			more, err := change(cmd.Context(), holm, args)
+			if err != nil {
 				return err
 			}
 			shown := make([]any, len(args))
 			for i, arg := range args {
 				shown[i] = arg
 			}
-			return c.done(cmd.OutOrStdout(), done, shown...)
+			return c.doneAnd(cmd, more, "holm approvals revoke "+args[0], done, shown...)
 		},
 	}
+}
+
+// doneAnd is done with what more there is to tell; nil is nothing.
+func (c *cli) doneAnd(cmd *cobra.Command, more aftermath, revoke, format string, args ...any) error {
+	if more == nil {
+		return c.done(cmd.OutOrStdout(), format, args...)
+	}
+	return c.print(cmd, more, func(w io.Writer) {
+		fmt.Fprintf(w, format+"\n", args...)
+		for _, line := range more.Lines(revoke) {
+			fmt.Fprintln(w, oneLine(line))
+		}
+	})
 }

@@ -68,11 +68,11 @@ func (c *cli) newUsersMergeCommand() *cobra.Command {
 
 func (c *cli) newUsersUndoCommand() *cobra.Command {
 	return c.newPeopleChange("undo MERGE", "Undo a merge: each user is as before", "Merge %[1]s is undone.",
-		func(ctx context.Context, holm *client.Client, a []string) error {
+		func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
 			number, err := strconv.ParseInt(a[0], 10, 64)
 			if err != nil || number < 1 {
-				return usagef("%q is not the number of a merge; see holm users show USER", a[0])
+				return nil, usagef("%q is not the number of a merge; see holm users show USER", a[0])
 			}
-			return holm.UndoMerge(ctx, number)
+			return nil, holm.UndoMerge(ctx, number)
 		})
 }

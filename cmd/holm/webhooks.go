@@ -17,12 +17,12 @@ func (c *cli) newWebhooksCommand() *cobra.Command {
 	cmd := group("webhooks", "Have programs elsewhere told of an agent's events",
 		agentList(c, "List webhooks and how they do", (*client.Client).Webhooks, printWebhooks), c.newWebhooksAddCommand(),
 		c.newPeopleChange("test AGENT WEBHOOK", "Send a test event now", "Webhook %[2]s took the test event.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
-				return holm.TestWebhook(ctx, a[0], a[1])
+			func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
+				return nil, holm.TestWebhook(ctx, a[0], a[1])
 			}),
 		c.newPeopleChange("remove AGENT WEBHOOK", "Forget a webhook", "Webhook %[2]s is removed.",
-			func(ctx context.Context, holm *client.Client, a []string) error {
-				return holm.RemoveWebhook(ctx, a[0], a[1])
+			func(ctx context.Context, holm *client.Client, a []string) (aftermath, error) {
+				return nil, holm.RemoveWebhook(ctx, a[0], a[1])
 			}))
 	cmd.Aliases = []string{"webhook"}
 	return cmd

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
 	"holm/gateway"
 	"holm/internal/db"
 	"holm/internal/identity"
@@ -19,7 +20,7 @@ func userTools(c Config) []gateway.Builtin {
 		Name: "user_list", Description: "List the people of this agent with roles and identities.",
 		Schema: schema(`{}`), Run: c.listUsers,
 	}, {
-		Name: "user_role_set", Governs: true, Description: "Change the role of somebody with this agent.",
+		Name: "user_role_set", Governs: true, Description: "Change the role of somebody with this agent. What they approved and may not approve any more ends for good; the result says what ended, and what stands.",
 		Schema: schema(`{`+user+`,"role":{"type":"string","enum":["owner","user","guest"]},`+force+`}`, "userId", "role"),
 		Run:    c.setUserRole,
 	}, {
@@ -43,11 +44,13 @@ func (c Config) listUsers(ctx context.Context, call gateway.BuiltinCall) (any, e
 
 // users are the people of the agent as they are now.
 func (c Config) users(ctx context.Context, q db.Queryer, call gateway.BuiltinCall) (any, error) {
-	members, err := identity.Members(ctx, q, call.AgentID)
-	if members == nil {
-		members = []identity.Member{}
-	}
+	members, err := c.members(ctx, q, call)
 	return map[string]any{"users": members}, err
+}
+
+func (c Config) members(ctx context.Context, q db.Queryer, call gateway.BuiltinCall) ([]identity.Member, error) {
+	members, err := identity.Members(ctx, q, call.AgentID)
+	return append([]identity.Member{}, members...), err
 }
 
 func (c Config) setUserRole(ctx context.Context, call gateway.BuiltinCall) (any, error) {
@@ -63,16 +66,20 @@ func (c Config) setUserRole(ctx context.Context, call gateway.BuiltinCall) (any,
 	if err != nil {
 		return nil, err
 	}
-	err = c.change(ctx, call, func(tx pgx.Tx) error {
-		if err := identity.SetRole(ctx, tx, call.AgentID, in.UserID, role, in.Force, call.RequesterID()); err != nil {
-			return err
-		}
-		return c.Approvals.DeliverOpen(ctx, tx, call.AgentID)
+	actor, err := c.actor(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	var endings approvals.Endings
+	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
+		endings, err = c.Approvals.SetRole(ctx, tx, call.AgentID, in.UserID, role, in.Force, actor)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.users(ctx, c.Pool, call)
+	members, err := c.members(ctx, c.Pool, call)
+	return map[string]any{"users": members, "endings": endings}, err
 }
 
 func (c Config) mergeUsers(ctx context.Context, call gateway.BuiltinCall) (any, error) {

@@ -2,12 +2,15 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
 	"holm/internal/identity"
+	"holm/policy/rulestore"
 )
 
 func (s *server) registerCircles() {
@@ -17,18 +20,16 @@ func (s *server) registerCircles() {
 	}, s.listCircles)
 	handle(s, huma.Operation{
 		OperationID: "join-circle", Method: http.MethodPut, Path: "/api/agents/{agentId}/circles/{circle}/members/{userId}",
-		DefaultStatus: http.StatusNoContent,
-		Summary:       "Put a member of the agent into a circle", Description: "A circle is made with its first member.",
+		Summary: "Put a member of the agent into a circle", Description: "A circle is made with its first member; the answer has the rows that speak for it already.",
 		Tags: []string{"people"},
 	}, s.joinCircle)
 	handle(s, huma.Operation{
 		OperationID: "leave-circle", Method: http.MethodDelete, Path: "/api/agents/{agentId}/circles/{circle}/members/{userId}",
-		DefaultStatus: http.StatusNoContent, Summary: "Take a member out of a circle", Tags: []string{"people"},
+		Summary: "Take a member out of a circle", Tags: []string{"people"},
 	}, s.leaveCircle)
 	handle(s, huma.Operation{
 		OperationID: "delete-circle", Method: http.MethodDelete, Path: "/api/agents/{agentId}/circles/{circle}",
-		DefaultStatus: http.StatusNoContent,
-		Summary:       "Empty a circle", Description: "Policy rows that grant to it stay and speak for nobody.", Tags: []string{"people"},
+		Summary: "Empty a circle", Description: "What rows allow to it ends with it. The answer says what ended.", Tags: []string{"people"},
 	}, s.deleteCircle)
 }
 
@@ -52,27 +53,40 @@ type CircleMemberPath struct {
 	UserID string `path:"userId"`
 }
 
-func (s *server) joinCircle(ctx context.Context, in *CircleMemberPath) (*nothing, error) {
-	return nil, s.changeCircle(ctx, in.AgentID, func(tx pgx.Tx) error {
-		return identity.AddToCircle(ctx, tx, in.AgentID, in.Circle, in.UserID, adminActor)
-	})
+// CircleJoined says which rows already speak for a circle that was empty.
+type CircleJoined struct {
+	Rules []rulestore.Row `json:"rules"`
 }
 
-func (s *server) leaveCircle(ctx context.Context, in *CircleMemberPath) (*nothing, error) {
-	return nil, s.changeCircle(ctx, in.AgentID, func(tx pgx.Tx) error {
-		return identity.RemoveFromCircle(ctx, tx, in.AgentID, in.Circle, in.UserID, adminActor)
-	})
-}
-
-func (s *server) deleteCircle(ctx context.Context, in *CirclePath) (*nothing, error) {
-	return nil, s.changeCircle(ctx, in.AgentID, func(tx pgx.Tx) error {
-		return identity.DeleteCircle(ctx, tx, in.AgentID, in.Circle, adminActor)
-	})
-}
-
-func (s *server) changeCircle(ctx context.Context, agentID string, change func(pgx.Tx) error) error {
-	if err := s.manages(ctx, agentID); err != nil {
-		return err
+// Lines says so in words.
+func (j CircleJoined) Lines(string) (lines []string) {
+	for _, row := range j.Rules {
+		lines = append(lines, fmt.Sprintf("A rule speaks for the circle already: %s %s %s.", row.Effect, row.ResourceType, row.ResourceKey))
 	}
-	return s.peopleChange(ctx, agentID, change)
+	return lines
+}
+
+func (s *server) joinCircle(ctx context.Context, in *CircleMemberPath) (*oneOf[CircleJoined], error) {
+	if err := s.manages(ctx, in.AgentID); err != nil {
+		return nil, err
+	}
+	out := oneOf[CircleJoined]{}
+	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		rules, err := s.Approvals.JoinCircle(ctx, tx, in.AgentID, in.Circle, in.UserID, theOperator)
+		out.Body.Rules = append([]rulestore.Row{}, rules...)
+		return err
+	})
+	return &out, err
+}
+
+func (s *server) leaveCircle(ctx context.Context, in *CircleMemberPath) (*oneOf[approvals.Endings], error) {
+	return s.endingChange(ctx, in.AgentID, func(tx pgx.Tx) (approvals.Endings, error) {
+		return s.Approvals.LeaveCircle(ctx, tx, in.AgentID, in.Circle, in.UserID, theOperator)
+	})
+}
+
+func (s *server) deleteCircle(ctx context.Context, in *CirclePath) (*oneOf[approvals.Endings], error) {
+	return s.endingChange(ctx, in.AgentID, func(tx pgx.Tx) (approvals.Endings, error) {
+		return s.Approvals.DeleteCircle(ctx, tx, in.AgentID, in.Circle, theOperator)
+	})
 }

@@ -132,12 +132,18 @@ func TestARevokedKeyEnds(t *testing.T) {
 	w.as(third, "GET", "/api/agents/main/sessions", "").is(200)
 }
 
-// ends waits until a key is refused: the keyring hears of the change by a
-// notice, after the answer.
+// ends waits until a key is none any more.
 func (w *world) ends(key string) {
 	w.t.Helper()
+	w.refused(key, 401)
+}
+
+// refused waits until a key is refused: the keyring hears of the change by a
+// notice, after the answer.
+func (w *world) refused(key string, status int) {
+	w.t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
-	for w.as(key, "GET", "/api/agents/main/sessions", "").status != 401 {
+	for w.as(key, "GET", "/api/agents/main/sessions", "").status != status {
 		if time.Now().After(deadline) {
 			w.t.Fatal("the key still works")
 		}

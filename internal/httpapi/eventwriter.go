@@ -16,8 +16,8 @@ type eventWriter struct {
 	control  *http.ResponseController
 	patience time.Duration
 
-	// allowed is asked again every checkEvery, so that a stream does not outlive
-	// its credential.
+	// allowed is asked again before anything is sent, if it was not for checkEvery,
+	// so that a stream does not outlive its credential.
 	allowed    func() error
 	checkEvery time.Duration
 	checked    time.Time
@@ -26,7 +26,7 @@ type eventWriter struct {
 func (s *server) newEventWriter(w http.ResponseWriter, c caller) *eventWriter {
 	return &eventWriter{
 		w: w, control: http.NewResponseController(w), patience: s.WritePatience,
-		allowed: c.again, checkEvery: s.Heartbeat, checked: time.Now(),
+		allowed: c.again, checkEvery: min(s.Heartbeat, time.Second), checked: time.Now(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/policy"
@@ -19,12 +20,12 @@ func (s *server) registerMembers() {
 		Summary: "List the people of an agent", Tags: []string{"people"},
 	}, s.listMembers)
 	handle(s, huma.Operation{
-		OperationID: "set-member-role", Method: http.MethodPatch, Path: "/api/agents/{agentId}/members/{userId}", DefaultStatus: http.StatusNoContent,
-		Summary: "Change a person's role", Description: "What a former owner has approved and is not used yet stands no longer.", Tags: []string{"people"},
+		OperationID: "set-member-role", Method: http.MethodPatch, Path: "/api/agents/{agentId}/members/{userId}",
+		Summary: "Change a person's role", Description: "What a former owner has approved and is not used yet ends for good. The answer says what ended, and what stands.", Tags: []string{"people"},
 	}, s.setMemberRole)
 	handle(s, huma.Operation{
-		OperationID: "remove-member", Method: http.MethodDelete, Path: "/api/agents/{agentId}/members/{userId}", DefaultStatus: http.StatusNoContent,
-		Summary: "Take a person from an agent", Tags: []string{"people"},
+		OperationID: "remove-member", Method: http.MethodDelete, Path: "/api/agents/{agentId}/members/{userId}",
+		Summary: "Take a person from an agent", Description: "Their keys, what was approved for them, their open questions and what rows allow to them by name end. The answer says what ended, and what stands.", Tags: []string{"people"},
 	}, s.removeMember)
 	handle(s, huma.Operation{
 		OperationID: "create-invite", Method: http.MethodPost, Path: "/api/agents/{agentId}/invites", DefaultStatus: http.StatusCreated,
@@ -61,29 +62,23 @@ type setMemberRoleInput struct {
 	}
 }
 
-func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*nothing, error) {
-	if err := s.manages(ctx, in.AgentID); err != nil {
-		return nil, err
-	}
-	return nil, s.peopleChange(ctx, in.AgentID, func(tx pgx.Tx) error {
-		return identity.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), in.Body.Force, adminActor)
+func (s *server) setMemberRole(ctx context.Context, in *setMemberRoleInput) (*oneOf[approvals.Endings], error) {
+	return s.endingChange(ctx, in.AgentID, func(tx pgx.Tx) (approvals.Endings, error) {
+		return s.Approvals.SetRole(ctx, tx, in.AgentID, in.UserID, policy.Role(in.Body.Role), in.Body.Force, theOperator)
 	})
 }
 
-// peopleChange commits a change of an agent's people or circles. Both are read with
-// every call; clients are told that what they may call is not what it was, and who
-// may decide now is shown what waits.
-func (s *server) peopleChange(ctx context.Context, agentID string, do func(pgx.Tx) error) error {
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := do(tx); err != nil {
-			return err
-		}
-		return s.Approvals.DeliverOpen(ctx, tx, agentID)
-	})
-	if err == nil {
-		s.Rules.Changed(agentID)
+// endingChange commits a change that ends something, and tells what.
+func (s *server) endingChange(ctx context.Context, agentID string, do func(pgx.Tx) (approvals.Endings, error)) (*oneOf[approvals.Endings], error) {
+	if err := s.manages(ctx, agentID); err != nil {
+		return nil, err
 	}
-	return err
+	var out oneOf[approvals.Endings]
+	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
+		out.Body, err = do(tx)
+		return err
+	})
+	return &out, err
 }
 
 type removeMemberInput struct {
@@ -91,12 +86,9 @@ type removeMemberInput struct {
 	Force bool `query:"force" doc:"Also when no owner would be left."`
 }
 
-func (s *server) removeMember(ctx context.Context, in *removeMemberInput) (*nothing, error) {
-	if err := s.manages(ctx, in.AgentID); err != nil {
-		return nil, err
-	}
-	return nil, s.peopleChange(ctx, in.AgentID, func(tx pgx.Tx) error {
-		return identity.Leave(ctx, tx, in.AgentID, in.UserID, in.Force, adminActor)
+func (s *server) removeMember(ctx context.Context, in *removeMemberInput) (*oneOf[approvals.Endings], error) {
+	return s.endingChange(ctx, in.AgentID, func(tx pgx.Tx) (approvals.Endings, error) {
+		return s.Approvals.RemoveMember(ctx, tx, in.AgentID, in.UserID, in.Force, theOperator)
 	})
 }
 

@@ -60,8 +60,7 @@ func RemoveFromCircle(ctx context.Context, tx pgx.Tx, agentID, name, userID, act
 	return circleChanged(ctx, tx, agentID, "circle_left", name, userID, actor)
 }
 
-// DeleteCircle empties a circle. Rows that grant to it stay and speak for
-// nobody.
+// DeleteCircle empties a circle. What rows grant to it is package approvals' to end.
 func DeleteCircle(ctx context.Context, tx pgx.Tx, agentID, name, actor string) error {
 	tag, err := tx.Exec(ctx, `
 		DELETE FROM circle_members
@@ -74,6 +73,20 @@ func DeleteCircle(ctx context.Context, tx pgx.Tx, agentID, name, actor string) e
 		return fault.NotFoundf("agent %q has no circle %q", agentID, name)
 	}
 	return circleChanged(ctx, tx, agentID, "circle_deleted", name, "", actor)
+}
+
+// InCircle counts the people of a circle.
+func InCircle(ctx context.Context, q db.Queryer, agentID, name string) (n int, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT count(DISTINCT COALESCE(u.merged_into, u.id))
+		FROM circle_members c
+		JOIN users u ON u.id = c.user_id
+		WHERE c.agent_id = $1
+		  AND c.circle = $2`, agentID, name).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count people of a circle: %w", err)
+	}
+	return n, nil
 }
 
 func circleChanged(ctx context.Context, tx pgx.Tx, agentID, kind, name, userID, actor string) error {

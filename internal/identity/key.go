@@ -36,7 +36,8 @@ type Key struct {
 }
 
 // CreateKey makes a key for an agent, optionally bound to a user, and gives
-// the only copy of its text. An unknown agent or user is NotFound. Publish KeysChanged after the commit.
+// the only copy of its text. An unknown agent or user, and one who has no role with
+// the agent, is NotFound. Publish KeysChanged after the commit.
 func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *time.Time, actor string) (text string, err error) {
 	prefix := newPrefix()
 	text = KeyScheme + prefix + "_" + secret.Token()
@@ -55,10 +56,57 @@ func CreateKey(ctx context.Context, tx pgx.Tx, agentID, userID string, expires *
 	if err != nil {
 		return "", fmt.Errorf("store key: %w", err)
 	}
+	if err := hasRole(ctx, tx, agentID, userID); err != nil {
+		return "", err
+	}
 	return text, audit.Write(ctx, tx, audit.Record{
 		Kind: "key_created", AgentID: agentID, Actor: actor,
 		Data: map[string]any{"prefix": prefix, "userId": userID, "expiresAt": expires},
 	})
+}
+
+// hasRole refuses a key for somebody whose key would be of no use.
+func hasRole(ctx context.Context, tx pgx.Tx, agentID, userID string) error {
+	if userID == "" {
+		return nil
+	}
+	role, err := RoleOf(ctx, tx, agentID, userID)
+	if err != nil {
+		return fmt.Errorf("read role: %w", err)
+	}
+	if role == "" {
+		return fault.NotFoundf("agent %q has no member %q: a key speaks for somebody with a role there", agentID, userID)
+	}
+	return nil
+}
+
+// revokeKeysOf ends the keys of an agent that are bound to a person, and gives
+// their prefixes.
+func revokeKeysOf(ctx context.Context, tx pgx.Tx, agentID, userID, actor string) ([]string, error) {
+	rows, err := tx.Query(ctx, `
+		UPDATE agent_keys
+		SET revoked_at = now()
+		WHERE agent_id = $1
+		  AND revoked_at IS NULL
+		  AND user_id IN (`+personOf("$2")+`)
+		RETURNING prefix`, agentID, userID)
+	if err != nil {
+		return nil, fmt.Errorf("revoke keys: %w", err)
+	}
+	revoked, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("revoke keys: %w", err)
+	}
+	return revoked, auditKeys(ctx, tx, agentID, revoked, actor)
+}
+
+func auditKeys(ctx context.Context, tx pgx.Tx, agentID string, revoked []string, actor string) error {
+	for _, prefix := range revoked {
+		if err := auditKey(ctx, tx, "key_revoked", agentID, prefix, actor); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newPrefix() string {
@@ -86,10 +134,8 @@ func RotateKeys(ctx context.Context, tx pgx.Tx, agentID, actor string) (text str
 	if err != nil {
 		return "", fmt.Errorf("revoke keys: %w", err)
 	}
-	for _, prefix := range revoked {
-		if err := auditKey(ctx, tx, "key_revoked", agentID, prefix, actor); err != nil {
-			return "", err
-		}
+	if err := auditKeys(ctx, tx, agentID, revoked, actor); err != nil {
+		return "", err
 	}
 	return CreateKey(ctx, tx, agentID, "", nil, actor)
 }

@@ -65,7 +65,9 @@ type Keyring struct {
 }
 
 type provenKey struct {
-	caller  Caller
+	caller Caller
+	// refused is why the key is of no use although it is proven; nil while it is.
+	refused error
 	hash    string
 	mac     []byte
 	checked time.Time
@@ -104,7 +106,8 @@ func (k *Keyring) Forget() {
 
 var errKey = fault.New(fault.Unauthenticated, "invalid_key", "the access key is not valid")
 
-// Authenticate gives the caller of a key. addr, the network address of the
+// Authenticate gives the caller of a key. One that is bound to a person is of use
+// while they have a role with its agent; else it is Forbidden, with code no_role. addr, the network address of the
 // caller, is throttled after repeated failures.
 func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, error) {
 	mac := k.mac(text)
@@ -117,7 +120,7 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 	k.mu.Unlock()
 	proven := ok && hmac.Equal(known.mac, mac)
 	if proven && time.Since(known.checked) < rememberFor {
-		return known.caller, nil
+		return known.caller, known.refused
 	}
 	// Who has proven the key guesses nothing, and does not suffer for a
 	// neighbour behind the same address; nor does the neighbour guess who sends
@@ -129,7 +132,7 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 		k.attempts.record(ctx, k.pool, addr, "key", prefix)
 		return Caller{}, fault.New(fault.Unauthenticated, "throttled", "too many failed attempts from this address; wait a minute")
 	}
-	caller, hash, err := k.read(ctx, prefix)
+	caller, member, hash, err := k.read(ctx, prefix)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Caller{}, k.refuse(ctx, addr, prefix, mac)
 	}
@@ -141,10 +144,15 @@ func (k *Keyring) Authenticate(ctx context.Context, text, addr string) (Caller, 
 			return Caller{}, k.refuse(ctx, addr, prefix, mac)
 		}
 	}
+	var refused error
+	if !member {
+		refused = fault.New(fault.Forbidden, "no_role", "the access key is bound to a person who has no role with agent %q any more", caller.AgentID)
+		caller = Caller{}
+	}
 	k.mu.Lock()
-	k.proven[prefix] = provenKey{caller: caller, hash: hash, mac: mac, checked: time.Now()}
+	k.proven[prefix] = provenKey{caller: caller, refused: refused, hash: hash, mac: mac, checked: time.Now()}
 	k.mu.Unlock()
-	return caller, nil
+	return caller, refused
 }
 
 func (k *Keyring) refuse(ctx context.Context, addr, prefix string, mac []byte) error {
@@ -165,17 +173,25 @@ func (k *Keyring) mac(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// read finds the live row of a prefix, following merged users.
-func (k *Keyring) read(ctx context.Context, prefix string) (c Caller, hash string, err error) {
+// read finds the live row of a prefix, following merged users. member is false for
+// a key of somebody who has no role with the agent.
+func (k *Keyring) read(ctx context.Context, prefix string) (c Caller, member bool, hash string, err error) {
 	err = k.pool.QueryRow(ctx, `
-		SELECT k.agent_id, k.prefix, COALESCE(u.merged_into, u.id, ''), k.hash
+		SELECT k.agent_id, k.prefix, COALESCE(u.merged_into, u.id, ''), k.hash,
+		       u.id IS NULL OR EXISTS (
+		           SELECT
+		           FROM agent_members m
+		           JOIN users every ON every.id = m.user_id
+		           WHERE m.agent_id = k.agent_id
+		             AND COALESCE(every.merged_into, every.id) = COALESCE(u.merged_into, u.id)
+		       )
 		FROM agent_keys k
 		LEFT JOIN users u ON u.id = k.user_id
 		WHERE k.prefix = $1
 		  AND k.revoked_at IS NULL
 		  AND (k.expires_at IS NULL OR k.expires_at > now())`, prefix).
-		Scan(&c.AgentID, &c.KeyPrefix, &c.UserID, &hash)
-	return c, hash, err
+		Scan(&c.AgentID, &c.KeyPrefix, &c.UserID, &hash, &member)
+	return c, member, hash, err
 }
 
 // prefixText is the alphabet of newPrefix: nothing else reaches the database.

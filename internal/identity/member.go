@@ -82,13 +82,14 @@ func SetRole(ctx context.Context, tx pgx.Tx, agentID, userID string, role policy
 	return memberChanged(ctx, tx, agentID, force, actor, map[string]any{"userId": userID, "before": before, "role": role})
 }
 
-// Leave takes a person from an agent, and out of its circles. What they
-// approved stands no longer; keys bound to them keep no role. The last owner
-// leaves by force alone.
-func Leave(ctx context.Context, tx pgx.Tx, agentID, userID string, force bool, actor string) error {
+// Leave takes a person from an agent, and out of its circles. The keys that are
+// bound to them end for good; their prefixes are given. The last owner leaves by
+// force alone. What was approved for them, or by them, is package approvals' to end.
+// Publish KeysChanged after the commit.
+func Leave(ctx context.Context, tx pgx.Tx, agentID, userID string, force bool, actor string) (revoked []string, err error) {
 	before, err := lockMember(ctx, tx, agentID, userID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, table := range []string{"circle_members", "agent_members"} {
 		_, err := tx.Exec(ctx, `
@@ -96,10 +97,13 @@ func Leave(ctx context.Context, tx pgx.Tx, agentID, userID string, force bool, a
 			WHERE agent_id = $1
 			  AND user_id IN (`+personOf("$2")+`)`, agentID, userID)
 		if err != nil {
-			return fmt.Errorf("leave: %w", err)
+			return nil, fmt.Errorf("leave: %w", err)
 		}
 	}
-	return memberChanged(ctx, tx, agentID, force, actor, map[string]any{"userId": userID, "before": before, "role": nil})
+	if revoked, err = revokeKeysOf(ctx, tx, agentID, userID, actor); err != nil {
+		return nil, err
+	}
+	return revoked, memberChanged(ctx, tx, agentID, force, actor, map[string]any{"userId": userID, "before": before, "role": nil})
 }
 
 // lockMember makes changes of one agent's people take turns, so that two owners

@@ -201,7 +201,7 @@ func TestAMergedPersonIsOneMember(t *testing.T) {
 	if got := w.role(old); got != policy.User {
 		t.Errorf("undone, the other is %q: a promotion is of who lives on, a demotion of all", got)
 	}
-	w.ok(w.tx(func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", old.ID, false, "admin") }))
+	w.ok(w.tx(func(tx pgx.Tx) error { _, err := identity.Leave(ctx, tx, "main", old.ID, false, "admin"); return err }))
 	if n := w.count(`SELECT count(*) FROM circle_members WHERE user_id = $1`, live.ID); n != 1 {
 		t.Error("one who left took another out of a circle")
 	}
@@ -214,7 +214,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 		return w.tx(func(tx pgx.Tx) error { return identity.SetRole(ctx, tx, "main", u.ID, policy.Guest, force, "admin") })
 	}
 	leave := func(u identity.User, force bool) error {
-		return w.tx(func(tx pgx.Tx) error { return identity.Leave(ctx, tx, "main", u.ID, force, "admin") })
+		return w.tx(func(tx pgx.Tx) error { _, err := identity.Leave(ctx, tx, "main", u.ID, force, "admin"); return err })
 	}
 	errs := make([]error, 2)
 	var wg sync.WaitGroup
