@@ -148,7 +148,9 @@ func TestADeletedCircleGrantsNothingLater(t *testing.T) {
 	if len(e.Rules) != 1 || string(e.Rules[0].Grants) != `[{"type":"role","value":"owner"}]` {
 		t.Errorf("rules %+v", e.Rules)
 	}
-	var joined struct{ Rules []struct{ ResourceKey string } }
+	var joined struct {
+		Rules []struct{ ResourceKey string }
+	}
 	w.admin("PUT", member, "").is(200).into(&joined)
 	if len(joined.Rules) != 1 || joined.Rules[0].ResourceKey != "mcp__git__push" {
 		t.Errorf("told %+v", joined)
