@@ -23,7 +23,6 @@ import (
 	"holm/internal/identity"
 	"holm/internal/session"
 	"holm/policy"
-	"holm/policy/rulestore"
 )
 
 // history runs the same steps on the model and on the database.
@@ -263,13 +262,8 @@ func (h *history) revoke(r *modelled) {
 
 // deleteRows takes away what persistent approvals have opened.
 func (h *history) deleteRows() {
-	gone := true
-	for _, row := range h.rows {
-		gone = gone && row.gone
-		row.gone = true
-	}
-	h.code("delete rows", map[bool]string{true: "not_found"}[gone], db.InTx(ctx, h.pool, func(tx pgx.Tx) error {
-		_, err := rulestore.Delete(ctx, tx, h.model.agent, policy.TypeTool, "mcp__git__push", policy.Allow, "admin")
+	h.code("delete rows", h.model.deleteRows(), db.InTx(ctx, h.pool, func(tx pgx.Tx) error {
+		_, err := h.svc().DeleteRows(ctx, tx, h.model.agent, policy.TypeTool, "mcp__git__push", policy.Allow, h.actor(admin))
 		return err
 	}))
 }

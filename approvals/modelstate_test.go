@@ -126,7 +126,7 @@ func (m *model) hasVoted(r *modelled, by string) bool {
 
 // usable tells whether the grant of r lets a call through.
 func (m *model) usable(r *modelled) bool {
-	return r.Grants > 0 && !r.revoked && !r.old && r.Left != 0 && len(m.counted(r)) >= needed(r.rule)
+	return r.Grants > 0 && !r.revoked && !r.old && r.Left != 0 && (r.row == nil || r.always()) && len(m.counted(r)) >= needed(r.rule)
 }
 
 func (m *model) tell(r *modelled, event string) {
@@ -579,7 +579,33 @@ func (m *model) revoke(r *modelled) string {
 
 // lives tells whether r is in the list of grants.
 func (m *model) lives(r *modelled) bool {
-	return r.Grants > 0 && !r.revoked && (!r.old && r.Left != 0 || r.row != nil && !r.row.gone && r.row.users[r.requester])
+	if r.Grants == 0 || r.revoked {
+		return false
+	}
+	if r.row != nil {
+		return r.always()
+	}
+	return !r.old && r.Left != 0
+}
+
+// always tells whether the row that r opened speaks for its requester.
+func (r *modelled) always() bool { return !r.row.gone && r.row.users[r.requester] }
+
+// deleteRows ends what left the rows, with them. It gives the code.
+func (m *model) deleteRows() (code string) {
+	code = "not_found"
+	for _, r := range m.list {
+		if r.row != nil && m.lives(r) {
+			r.revoked = true
+			m.record(r, "grant_revoked")
+		}
+	}
+	for _, row := range m.rows {
+		if !row.gone {
+			row.gone, code = true, ""
+		}
+	}
+	return code
 }
 
 func (m *model) handOver(r *modelled) {

@@ -23,13 +23,18 @@ type Endings struct {
 	Requests []Number `json:"requests"`
 	// Rules are rows of policy, as they are now, that allow to fewer than before.
 	Rules []rulestore.Row `json:"rules"`
+	// Deleted are rows of policy that are gone, Kept are rows about a removed server
+	// that stay.
+	Deleted []rulestore.Row `json:"deleted"`
+	Kept    []rulestore.Row `json:"kept"`
 	// Stands are approvals that concern the person and still let calls through.
 	Stands []Grant `json:"stands"`
 }
 
 // newEndings has lists that are there, as JSON has them.
 func newEndings() Endings {
-	return Endings{Keys: []string{}, Approvals: []Grant{}, Requests: []Number{}, Rules: []rulestore.Row{}, Stands: []Grant{}}
+	return Endings{Keys: []string{}, Approvals: []Grant{}, Requests: []Number{}, Rules: []rulestore.Row{},
+		Deleted: []rulestore.Row{}, Kept: []rulestore.Row{}, Stands: []Grant{}}
 }
 
 // Number is how people name a request of an agent.
@@ -270,7 +275,13 @@ func (e Endings) Lines(revoke string) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Cancelled: request %d of agent %s.", n.ShortID, n.AgentID))
 	}
 	for _, row := range e.Rules {
-		lines = append(lines, fmt.Sprintf("Ended: a grant of the rule %s %s %s of agent %s, which is %s now.", row.Effect, row.ResourceType, row.ResourceKey, row.AgentID, forWhom(row)))
+		lines = append(lines, fmt.Sprintf("Ended: a grant of the rule %s.", row.Words()))
+	}
+	for _, row := range e.Deleted {
+		lines = append(lines, fmt.Sprintf("Deleted: the rule %s.", row.Words()))
+	}
+	for _, row := range e.Kept {
+		lines = append(lines, fmt.Sprintf("Still stands: the rule %s.", row.Words()))
 	}
 	for _, g := range e.Stands {
 		lines = append(lines, fmt.Sprintf("Still stands: %s. To end it: %s %d", g.words(), revoke, g.ShortID))
@@ -281,15 +292,4 @@ func (e Endings) Lines(revoke string) (lines []string) {
 func (g Grant) words() string {
 	extent := map[policy.Resolution]string{policy.Single: "one call", policy.Once: "for a time", policy.Persistent: "always"}[g.Resolution]
 	return fmt.Sprintf("approval %d of agent %s (%s, %s, for %s, by %s)", g.ShortID, g.AgentID, g.ResourceKey, extent, g.RequesterName, g.GrantedBy)
-}
-
-func forWhom(row rulestore.Row) string {
-	text := "for"
-	for _, g := range row.Compiled().Grants {
-		text += " " + g.String()
-	}
-	if text == "for" {
-		return "for nobody"
-	}
-	return text
 }

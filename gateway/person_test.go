@@ -216,7 +216,7 @@ func TestServersChangeAtOnce(t *testing.T) {
 		if got := listed(); len(got) != 1 {
 			t.Fatalf("%v right after the server was added", got)
 		}
-		if err := r.servers.Remove(t.Context(), "fix", "test"); err != nil {
+		if err := r.servers.Remove(t.Context(), "fix", "test", func(pgx.Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if got := listed(); len(got) != 0 {

@@ -26,7 +26,8 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 		Use:   "server NAME (--command \"…\" | --url URL)",
 		Short: "Register an upstream MCP server",
 		Long: "Register an MCP server that agents reach through Holm: a program that Holm starts (stdio), or an\n" +
-			"address (Streamable HTTP). Nobody may use it before: holm grant.\n\n" +
+			"address (Streamable HTTP). Nobody may use it before holm grant, unless a rule holds for it already: such\n" +
+			"rules are named.\n\n" +
 			"Values of --env and --header are kept sealed and never shown. A NAME without a value takes it from\n" +
 			"the environment of this command, which keeps it out of the shell's history.",
 		Example: "  holm add server git --command \"mcp-server-git --repository /srv/repo\"\n" +
@@ -52,6 +53,9 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 			return c.print(cmd, added, func(w io.Writer) {
 				fmt.Fprintf(w, "Server %s is registered (%s). Is it up, and with which tools: holm show server %s\nLet an agent use it: holm grant AGENT %s [--ask]\n",
 					added.Name, added.Transport, added.Name, added.Name)
+				for _, row := range added.Rules {
+					fmt.Fprintf(w, "A rule holds for it already: %s\n", oneLine(row.Words()))
+				}
 			})
 		},
 	}

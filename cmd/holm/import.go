@@ -101,11 +101,14 @@ func plainKeyring(path string) (steerholm.Keyring, error) {
 func takeOver(ctx context.Context, holm *client.Client, im *steerholm.Import) (notes []string, err error) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	for _, s := range im.Servers {
-		_, err := holm.AddServer(ctx, client.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env, Headers: s.Headers})
+		added, err := holm.AddServer(ctx, client.Server{Name: s.Name, Command: s.Command, URL: s.URL, Env: s.Env, Headers: s.Headers})
 		if exists(err) {
 			note("server %s was there already and stays as it is", s.Name)
 		} else if err != nil {
 			return notes, fmt.Errorf("server %s: %w", s.Name, err)
+		}
+		for _, row := range added.Rules {
+			note("server %s: a rule holds for it already: %s", s.Name, oneLine(row.Words()))
 		}
 	}
 	for _, a := range im.Agents {

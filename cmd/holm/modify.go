@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -87,9 +88,18 @@ func (c *cli) newModifyServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			before, err := holm.Server(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			modified, err := holm.ModifyServer(cmd.Context(), args[0], change)
 			if err != nil {
 				return err
+			}
+			for _, m := range before.Maps {
+				if !slices.Contains(modified.Maps, m) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "holm: note: --map %s is gone: no %s row judges that argument any more\n", oneLine(m.String()), m.Type)
+				}
 			}
 			return c.print(cmd, modified, func(w io.Writer) { fmt.Fprintf(w, "Server %s is changed.\n", modified.Name) })
 		},

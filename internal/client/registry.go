@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
+	"holm/approvals"
 	"holm/internal/httpapi"
 	"holm/internal/servers"
 )
@@ -53,10 +55,11 @@ func (c *Client) ModifyServer(ctx context.Context, name string, in ServerChange)
 	return s, err
 }
 
-// RemoveServer forgets a server.
-func (c *Client) RemoveServer(ctx context.Context, name string) error {
-	_, err := c.call(ctx, http.MethodDelete, path("servers", name), nil, nil)
-	return err
+// RemoveServer forgets a server, and tells what ended by it.
+func (c *Client) RemoveServer(ctx context.Context, name string, keepGrants bool) (e approvals.Endings, err error) {
+	at := path("servers", name) + "?keepGrants=" + strconv.FormatBool(keepGrants)
+	_, err = c.call(ctx, http.MethodDelete, at, nil, &e)
+	return e, err
 }
 
 // Channels lists channels, Holm's own first.

@@ -5,8 +5,12 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
 
+	"holm/approvals"
+	"holm/internal/audit"
 	"holm/internal/servers"
+	"holm/policy/rulestore"
 )
 
 func (s *server) registerServers() {
@@ -27,8 +31,8 @@ func (s *server) registerServers() {
 		Summary: "Change an upstream MCP server", Description: "What is given replaces what was; the connection is made anew.", Tags: []string{"servers"},
 	}, s.modifyServer)
 	handle(s, huma.Operation{
-		OperationID: "remove-server", Method: http.MethodDelete, Path: "/api/servers/{name}", DefaultStatus: http.StatusNoContent,
-		Summary: "Forget an upstream MCP server", Tags: []string{"servers"},
+		OperationID: "remove-server", Method: http.MethodDelete, Path: "/api/servers/{name}",
+		Summary: "Forget an upstream MCP server", Description: "What was approved about it, and rows that allow it by name, end with every agent. The answer says what ended, and which rows stay.", Tags: []string{"servers"},
 	}, s.removeServer)
 }
 
@@ -37,6 +41,8 @@ func (s *server) registerServers() {
 type Server struct {
 	servers.Wire
 	Status *ServerStatus `json:"status,omitempty"`
+	// Rules are told of a server that was just added.
+	Rules []rulestore.Row `json:"rules,omitempty" doc:"In the answer to its registration: rows that speak of it already, or allow it by a pattern."`
 }
 
 func (s *server) view(ctx context.Context, one servers.Server) Server {
@@ -88,7 +94,9 @@ func (s *server) createServer(ctx context.Context, in *createServerInput) (*oneO
 	if err != nil {
 		return nil, err
 	}
-	return &oneOf[Server]{Body: s.view(ctx, added)}, nil
+	view := s.view(ctx, added)
+	view.Rules, err = rulestore.AboutServer(ctx, s.Pool, added.Name)
+	return &oneOf[Server]{Body: view}, err
 }
 
 // ServerPath names a server.
@@ -149,9 +157,22 @@ func (in *modifyServerInput) apply(s *servers.Server) {
 	}
 }
 
-func (s *server) removeServer(ctx context.Context, in *ServerPath) (*nothing, error) {
+type removeServerInput struct {
+	ServerPath
+	KeepGrants bool `query:"keepGrants" doc:"Leave the rows that allow it, for another server of that name."`
+}
+
+func (s *server) removeServer(ctx context.Context, in *removeServerInput) (*oneOf[approvals.Endings], error) {
 	if err := operatorOnly(ctx); err != nil {
 		return nil, err
 	}
-	return nil, s.Servers.Remove(ctx, in.Name, adminActor)
+	var out oneOf[approvals.Endings]
+	err := s.Servers.Remove(ctx, in.Name, adminActor, func(tx pgx.Tx) (err error) {
+		out.Body, err = s.Approvals.EndServer(ctx, tx, in.Name, in.KeepGrants, theOperator)
+		return err
+	})
+	if err == nil {
+		s.Hub.Publish(audit.QueuedKey)
+	}
+	return &out, err
 }

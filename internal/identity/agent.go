@@ -132,7 +132,8 @@ func ModifyAgent(ctx context.Context, tx pgx.Tx, id string, c AgentChange, actor
 }
 
 // RemoveAgent deletes an agent with its keys, rows, sessions and requests; the
-// audit log keeps what happened.
+// audit log keeps what happened. What its owners said of people stays their word:
+// another agent of that name is another one.
 func RemoveAgent(ctx context.Context, tx pgx.Tx, id, actor string) error {
 	tag, err := tx.Exec(ctx, `DELETE FROM agents WHERE id = $1`, id)
 	if err != nil {
@@ -140,6 +141,11 @@ func RemoveAgent(ctx context.Context, tx pgx.Tx, id, actor string) error {
 	}
 	if tag.RowsAffected() == 0 {
 		return fault.NotFoundf("no agent %q", id)
+	}
+	for _, table := range []string{"user_identities", "user_merges"} {
+		if _, err := tx.Exec(ctx, `UPDATE `+table+` SET claimed_by = $1 || ' (removed)' WHERE claimed_by = $1`, id); err != nil {
+			return fmt.Errorf("part a removed agent from its word: %w", err)
+		}
 	}
 	return audit.Write(ctx, tx, audit.Record{Kind: "agent_removed", AgentID: id, Actor: actor, Data: map[string]any{}})
 }

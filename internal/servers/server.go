@@ -226,9 +226,9 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 	return st.Get(ctx, name)
 }
 
-// Remove forgets a server. Policy rows that speak of it stay: they do no harm,
-// and hold again if it comes back.
-func (st *Store) Remove(ctx context.Context, name, actor string) error {
+// Remove forgets a server. also is what ends with it, in the same transaction, and
+// comes after: policy and approvals are others' to know.
+func (st *Store) Remove(ctx context.Context, name, actor string, also func(pgx.Tx) error) error {
 	err := db.InTx(ctx, st.Pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM servers WHERE name = $1`, name)
 		if err != nil {
@@ -237,7 +237,10 @@ func (st *Store) Remove(ctx context.Context, name, actor string) error {
 		if tag.RowsAffected() == 0 {
 			return fault.NotFoundf("no server %q", name)
 		}
-		return audit.Write(ctx, tx, audit.Record{Kind: "server_removed", Actor: actor, Data: map[string]any{"name": name}})
+		if err := audit.Write(ctx, tx, audit.Record{Kind: "server_removed", Actor: actor, Data: map[string]any{"name": name}}); err != nil {
+			return err
+		}
+		return also(tx)
 	})
 	if err == nil {
 		st.changed()

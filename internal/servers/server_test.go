@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"holm/internal/db/dbtest"
@@ -62,10 +63,10 @@ func TestServersAreKeptAndForgotten(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Name != "git" || list[1].Name != "web" {
 		t.Errorf("list %+v, error %v", list, err)
 	}
-	if err := st.Remove(ctx, "git", "admin"); err != nil {
+	if err := st.Remove(ctx, "git", "admin", func(pgx.Tx) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	wantKind(t, st.Remove(ctx, "git", "admin"), fault.NotFound, "removing it twice")
+	wantKind(t, st.Remove(ctx, "git", "admin", func(pgx.Tx) error { return nil }), fault.NotFound, "removing it twice")
 	_, err = st.Get(ctx, "git")
 	wantKind(t, err, fault.NotFound, "reading it after")
 	if got, err := st.Get(ctx, "web"); err != nil || got.Transport() != "http" {

@@ -238,6 +238,18 @@ func (r Row) Compiled() policy.Row {
 	return row
 }
 
+// Words is the row in one line, for people.
+func (r Row) Words() string {
+	whom := ""
+	for _, g := range r.Compiled().Grants {
+		whom += " " + g.String()
+	}
+	if whom == "" {
+		whom = " nobody"
+	}
+	return fmt.Sprintf("%s %s %s of agent %s, for%s", r.Effect, r.ResourceType, r.ResourceKey, r.AgentID, whom)
+}
+
 // Invalid gives what policy refuses the form that reaches a caller: the code
 // invalid_policy, with field and position. Other errors stay as they are.
 func Invalid(err error) error {
