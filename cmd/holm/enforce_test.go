@@ -402,6 +402,9 @@ func TestOutcomesAndRecordsOfTheGate(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if err := identity.Join(ctx, tx, "main", user.ID, policy.Guest, "test"); err != nil {
+			return err
+		}
 		other, err = identity.CreateKey(ctx, tx, "main", user.ID, nil, "test")
 		return err
 	})

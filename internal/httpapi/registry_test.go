@@ -86,7 +86,7 @@ func TestServers(t *testing.T) {
 	if one.Status.Stderr[0] != "hello" || one.Command[2] != "/srv" {
 		t.Errorf("got %+v", one)
 	}
-	w.admin("DELETE", "/api/servers/git", "").is(204)
+	w.admin("DELETE", "/api/servers/git", "").is(200)
 	w.admin("GET", "/api/servers/git", "").is(404, "not_found")
 	w.admin("DELETE", "/api/servers/git", "").is(404, "not_found")
 }
