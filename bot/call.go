@@ -60,11 +60,13 @@ type chatCall struct {
 	State     string
 	RequestID *string
 	SentBy    *int64
+	// At is the message in whose thread the answers go, zero for none.
+	At MessageRef
 }
 
 func (b *Bot) readCall(ctx context.Context, a callArgs) (c chatCall, ok bool, err error) {
 	rows, err := b.Pool.Query(ctx, `
-		SELECT channel, event_id, session_id, agent_id, user_id, identity, tool, args, state, request_id, sent_by
+		SELECT channel, event_id, session_id, agent_id, user_id, identity, tool, args, state, request_id, sent_by, at
 		FROM chat_calls
 		WHERE channel = $1
 		  AND event_id = $2`, a.Channel, a.EventID)
@@ -285,7 +287,7 @@ func (c chatCall) address() identity.Address {
 
 // notice is a message to whoever typed the call.
 func (c chatCall) notice(text string) noticeArgs {
-	return noticeArgs{AgentID: c.AgentID, Channel: c.Channel, Identity: c.Identity, Text: text, Lasting: true}
+	return noticeArgs{AgentID: c.AgentID, Channel: c.Channel, Identity: c.Identity, Text: text, ReplyTo: c.At, Lasting: true}
 }
 
 // told is what the person gets to read of the end.

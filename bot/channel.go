@@ -123,8 +123,8 @@ type Recipient struct {
 type MessageRef struct {
 	Chat    string `json:"chat"`
 	Message string `json:"message"`
-	// Thread is the message whose thread this one stands in, where the platform
-	// has threads; a reply goes there. Empty for none.
+	// Thread is the thread or topic this message stands in, where the platform
+	// has them; a reply goes there. Empty for none.
 	Thread string `json:"thread,omitempty"`
 }
 
@@ -164,6 +164,9 @@ type Event struct {
 	Command bool
 	// Text is what was typed; Token is the data of a pressed button.
 	Text, Token string
+	// Unread tells that with a Text, which may be empty then, came something that
+	// cannot be read: a photo, a voice message.
+	Unread bool
 	// Message is the message whose button was pressed, or that was typed.
 	Message MessageRef
 	// ReplyTo is the bot's own message that a Text answers, zero for none.

@@ -69,6 +69,15 @@ func (l line) group() string {
 	return l.ev.Message.Chat
 }
 
+// thread is the message in whose thread of the person's own chat all goes that
+// follows it later; zero where it stands in none.
+func (l line) thread() MessageRef {
+	if l.ev.Direct && l.ev.Message.Thread != "" {
+		return l.ev.Message
+	}
+	return MessageRef{}
+}
+
 // toAgent stores a text for the agent's programs, in the person's session. The
 // agent answers; where nobody listens the bot says so.
 func (b *Bot) toAgent(ctx context.Context, l line) (string, error) {
@@ -196,8 +205,9 @@ func (w *answerWorker) Work(ctx context.Context, job *river.Job[session.DeliverA
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	if group != "" {
-		_ = json.Unmarshal([]byte(at), &n.ReplyTo) // without one the answer goes to the direct chat
+	_ = json.Unmarshal([]byte(at), &n.ReplyTo) // without one the answer goes to the direct chat
+	if group == "" && n.ReplyTo.Thread == "" {
+		n.ReplyTo = MessageRef{} // there is one place for it, and no need to quote
 	}
 	role, err := identity.RoleOf(ctx, b.Pool, n.AgentID, userID)
 	if err != nil || role == "" {

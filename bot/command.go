@@ -78,6 +78,11 @@ func misusef(format string, args ...any) error { return misuse(fmt.Sprintf(forma
 // last.
 func (b *Bot) handleText(ctx context.Context, ch Channel, ev Event, event inboxArgs, last bool) error {
 	l := line{ch: ch, ev: ev, event: event}
+	if ev.Unread {
+		if err := b.tellUnread(ctx, l); err != nil || ev.Text == "" {
+			return err
+		}
+	}
 	reply, err := caught.Do(b.Log, "text", func() (string, error) { return b.replyTo(ctx, &l) })
 	if retried(err, last) {
 		return err

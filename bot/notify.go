@@ -2,6 +2,8 @@ package bot
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -75,10 +77,47 @@ func (b *Bot) newsJobs(ctx context.Context, r approvals.Request, change approval
 		return nil, err
 	}
 	addresses, err := identity.Addresses(ctx, b.Pool, r.RequesterID)
-	for _, a := range addresses {
-		jobs = append(jobs, noticeArgs{AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text, Quiet: r.Settings.Risk != policy.RiskHigh})
+	if err != nil {
+		return nil, err
 	}
-	return jobs, err
+	for _, a := range addresses {
+		at, err := b.threadOf(ctx, r, a)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, noticeArgs{
+			AgentID: r.AgentID, Channel: a.Channel, Identity: a.Identity, Text: text, ReplyTo: at, Quiet: r.Settings.Risk != policy.RiskHigh,
+		})
+	}
+	return jobs, nil
+}
+
+// threadOf is the message in whose thread of their own chat a person asked for r,
+// zero for none: with a call that they typed, or in their conversation with the
+// agent.
+func (b *Bot) threadOf(ctx context.Context, r approvals.Request, a identity.Address) (at MessageRef, err error) {
+	var raw string
+	err = b.Pool.QueryRow(ctx, `
+		SELECT at::text
+		FROM chat_calls
+		WHERE request_id = $1
+		  AND channel = $2
+		  AND identity = $3
+		UNION ALL
+		SELECT message
+		FROM chats
+		WHERE session_id = $4
+		  AND channel = $2
+		  AND identity = $3
+		  AND chat = ''
+		LIMIT 1`, r.ID, a.Channel, a.Identity, r.SessionID).Scan(&raw)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return at, fmt.Errorf("find thread: %w", err)
+	}
+	if json.Unmarshal([]byte(raw), &at) != nil || at.Thread == "" {
+		return MessageRef{}, nil
+	}
+	return at, nil
 }
 
 // openNews is what a requester is told of an open request; empty once it has

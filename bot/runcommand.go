@@ -117,9 +117,9 @@ func (b *Bot) run(ctx context.Context, l line) (string, error) {
 		}
 		done.wakes = session.Keys(agentID, s.ID)
 		_, err = tx.Exec(ctx, `
-			INSERT INTO chat_calls (channel, event_id, session_id, agent_id, user_id, identity, tool, args)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			l.event.Channel, l.event.EventID, s.ID, agentID, l.who.user.ID, l.who.Identity, t.Name, []byte(args))
+			INSERT INTO chat_calls (channel, event_id, session_id, agent_id, user_id, identity, tool, args, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			l.event.Channel, l.event.EventID, s.ID, agentID, l.who.user.ID, l.who.Identity, t.Name, []byte(args), l.thread())
 		if err != nil {
 			return done, fmt.Errorf("store call: %w", err)
 		}

@@ -14,7 +14,8 @@ import (
 // Typer is a capability: the channel can show for some seconds that an answer is
 // being worked on.
 type Typer interface {
-	// Typing shows it in a person's direct chat, or does nothing where that would
+	// Typing shows it in a person's direct chat, in the thread of to.ReplyTo where
+	// it has one, or does nothing where that would
 	// take room from messages. It never waits for its turn.
 	Typing(ctx context.Context, to Recipient) error
 }
@@ -35,6 +36,8 @@ type typingArgs struct {
 	Channel  string `json:"channel"`
 	Identity string `json:"identity"`
 	EventID  string `json:"eventId,omitempty"`
+	// At is the message in whose thread the sign stands, zero for none.
+	At MessageRef `json:"at,omitzero"`
 }
 
 // Kind names the job in River's table.
@@ -47,7 +50,7 @@ func (b *Bot) queueTyping(ctx context.Context, tx pgx.Tx, l line, agentID, event
 		return nil
 	}
 	_, err := b.Jobs.InsertManyTx(ctx, tx, []river.InsertManyParams{{
-		Args:       typingArgs{AgentID: agentID, Channel: l.who.Channel, Identity: l.who.Identity, EventID: eventID},
+		Args:       typingArgs{AgentID: agentID, Channel: l.who.Channel, Identity: l.who.Identity, EventID: eventID, At: l.thread()},
 		InsertOpts: &river.InsertOpts{Queue: approvals.CardQueue, MaxAttempts: 1, Priority: 4},
 	}})
 	if err != nil {
@@ -82,7 +85,7 @@ func (w *typingWorker) Work(ctx context.Context, job *river.Job[typingArgs]) err
 	if err != nil || !ok {
 		return nil
 	}
-	if err := typer.Typing(ctx, Recipient{Identity: a.Identity}); err != nil {
+	if err := typer.Typing(ctx, Recipient{Identity: a.Identity, ReplyTo: a.At}); err != nil {
 		w.bot.Log.Debug("a sign could not be shown", "channel", a.Channel, "error", err)
 		return nil
 	}

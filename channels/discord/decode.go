@@ -29,13 +29,15 @@ type kept struct {
 // and refuse one when any is of a new form.
 type (
 	written struct {
-		ID        string   `json:"id"`
-		Type      int      `json:"type"`
-		Channel   string   `json:"channel_id"`
-		Guild     string   `json:"guild_id"`
-		WebhookID string   `json:"webhook_id"`
-		Author    *account `json:"author"`
-		Content   string   `json:"content"`
+		ID        string     `json:"id"`
+		Type      int        `json:"type"`
+		Channel   string     `json:"channel_id"`
+		Guild     string     `json:"guild_id"`
+		WebhookID string     `json:"webhook_id"`
+		Author    *account   `json:"author"`
+		Content   string     `json:"content"`
+		Attached  []struct{} `json:"attachments"`
+		Stickers  []struct{} `json:"sticker_items"`
 		Mentions  []struct {
 			ID string `json:"id"`
 		} `json:"mentions"`
@@ -135,7 +137,8 @@ func (c *Channel) text(m written) (bot.Event, bool) {
 	}
 	said = strings.TrimSpace(said)
 	ref := bot.MessageRef{Chat: m.Channel, Message: m.ID}
-	if !meant || said == "" || !isRef(ref) {
+	unread := len(m.Attached)+len(m.Stickers) > 0
+	if !meant || said == "" && !unread || !isRef(ref) {
 		return bot.Event{}, false
 	}
 	ev := m.Author.event(bot.Text)
@@ -143,7 +146,7 @@ func (c *Channel) text(m written) (bot.Event, bool) {
 	if ev.Command {
 		said = said[1:]
 	}
-	ev.Text, ev.Message, ev.Direct = said, ref, m.Guild == ""
+	ev.Text, ev.Unread, ev.Message, ev.Direct = said, unread, ref, m.Guild == ""
 	if m.Reference != nil && m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == c.id {
 		ev.ReplyTo = bot.MessageRef{Chat: cmp.Or(m.Reference.Channel, m.Channel), Message: m.Reference.Message}
 	}

@@ -429,3 +429,18 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		t.Errorf("got %q, %q", link, hint)
 	}
 }
+
+// What comes without a text is known as such; the text beside it counts.
+func TestAttachmentsAreUnread(t *testing.T) {
+	s := idle(t, discordfake.Options{})
+	for extra, want := range map[string]bot.Event{
+		`"content":"look","attachments":[{"id":"5"}]`: {Text: "look", Unread: true},
+		`"content":"","sticker_items":[{"id":"5"}]`:   {Unread: true},
+		`"content":"look","attachments":[]`:           {Text: "look"},
+	} {
+		ev, ok, err := s.Decode([]byte(`{"type":"MESSAGE_CREATE","payload":{"id":"12","channel_id":"34","author":{"id":"56"},` + extra + `}}`))
+		if err != nil || !ok || ev.Text != want.Text || ev.Unread != want.Unread || ev.Identity != "56" {
+			t.Errorf("%s: %+v, %v, %v", extra, ev, ok, err)
+		}
+	}
+}

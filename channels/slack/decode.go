@@ -100,6 +100,10 @@ func (p interaction) formEvent() (bot.Event, bool, error) {
 	return withActor(ev, p.team(), replyTo{User: p.User.ID, Trigger: p.TriggerID})
 }
 
+// written are the subtypes of messages that a person wrote: none, with files, a
+// reply that is shown in the channel too, and /me (docs.slack.dev/reference/events/message).
+var written = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
+
 // event is a direct message or a mention. A reply to a mention goes into its
 // thread, which it may begin; one to a direct message only where that stands in
 // a thread.
@@ -115,13 +119,13 @@ func (c callback) event() (bot.Event, bool, error) {
 	if !mention && (e.Type != "message" || e.ChannelType != "im") {
 		return bot.Event{}, false, nil
 	}
-	if e.User == "" || e.BotID != "" || e.Subtype != "" || e.Hidden || c.isSelf(e.User) {
+	if e.User == "" || e.BotID != "" || !written[e.Subtype] || e.Hidden || c.isSelf(e.User) {
 		return bot.Event{}, false, nil
 	}
 	if e.Channel == "" || e.TS == "" {
 		return bot.Event{}, false, errors.New("it lacks the channel or the time")
 	}
-	ev := bot.Event{Kind: bot.Text, Text: plain(e.Text), Direct: !mention && direct(e.Channel)}
+	ev := bot.Event{Kind: bot.Text, Text: plain(e.Text), Unread: len(e.Files) > 0, Direct: !mention && direct(e.Channel)}
 	ev.Message = bot.MessageRef{Chat: e.Channel, Message: e.TS, Thread: e.ThreadTS}
 	if mention {
 		ev.Text = plain(c.withoutMention(e.Text))

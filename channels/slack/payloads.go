@@ -98,20 +98,21 @@ type callback struct {
 		IsBot  bool   `json:"is_bot"`
 	} `json:"authorizations"`
 	Event struct {
-		Type        string `json:"type"`
-		Subtype     string `json:"subtype"`
-		Channel     string `json:"channel"`
-		ChannelType string `json:"channel_type"`
-		User        string `json:"user"`
-		UserTeam    string `json:"user_team"`
-		SourceTeam  string `json:"source_team"`
-		Team        string `json:"team"`
-		BotID       string `json:"bot_id"`
-		Hidden      bool   `json:"hidden"`
-		Text        string `json:"text"`
-		TS          string `json:"ts"`
-		ThreadTS    string `json:"thread_ts"`
-		Tab         string `json:"tab"`
+		Type        string     `json:"type"`
+		Subtype     string     `json:"subtype"`
+		Channel     string     `json:"channel"`
+		ChannelType string     `json:"channel_type"`
+		User        string     `json:"user"`
+		UserTeam    string     `json:"user_team"`
+		SourceTeam  string     `json:"source_team"`
+		Team        string     `json:"team"`
+		BotID       string     `json:"bot_id"`
+		Hidden      bool       `json:"hidden"`
+		Text        string     `json:"text"`
+		TS          string     `json:"ts"`
+		ThreadTS    string     `json:"thread_ts"`
+		Tab         string     `json:"tab"`
+		Files       []struct{} `json:"files"`
 	} `json:"event"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -276,18 +277,21 @@ func TestUnreadableEnvelopeIsStoredAndAcknowledged(t *testing.T) {
 func TestOnePersonsEventsAreStoredInTheirOrder(t *testing.T) {
 	s := connected(t, slackfake.Options{})
 	ann, bob := s.fake.Person("ann"), s.fake.Person("bob")
-	bobs := make(chan struct{})
-	var first sync.Once
+	began, bobs := make(chan struct{}), make(chan struct{})
+	var stores atomic.Int32
 	s.inbox.beforeStore(func(ctx context.Context, _ string) error {
-		first.Do(func() { // ann's first
+		if stores.Add(1) == 1 { // ann's first
+			close(began)
 			select {
 			case <-bobs:
 			case <-ctx.Done():
 			}
-		})
+		}
 		return nil
 	})
-	sent := []*slackfake.Sent{ann.DM("one"), ann.DM("two")}
+	sent := []*slackfake.Sent{ann.DM("one")}
+	<-began
+	sent = append(sent, ann.DM("two"))
 	bob.DM("three").Acked()
 	close(bobs)
 	for _, m := range sent {

@@ -1,10 +1,12 @@
 package telegram
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,11 +34,32 @@ type (
 		ID      int64           `json:"message_id"`
 		From    *user           `json:"from"`
 		Chat    chat            `json:"chat"`
+		Topic   int64           `json:"message_thread_id"`
+		InTopic bool            `json:"is_topic_message"` // else Topic is a mere thread of replies
 		Text    string          `json:"text"`
+		Caption string          `json:"caption"`
 		Sender  *chat           `json:"sender_chat"`
 		Forward json.RawMessage `json:"forward_origin"`
 		ViaBot  *user           `json:"via_bot"`
 		ReplyTo *message        `json:"reply_to_message"`
+		attachments
+	}
+	// attachments are what a message may hold besides its text or caption.
+	attachments struct {
+		Animation json.RawMessage `json:"animation"`
+		Audio     json.RawMessage `json:"audio"`
+		Contact   json.RawMessage `json:"contact"`
+		Dice      json.RawMessage `json:"dice"`
+		Document  json.RawMessage `json:"document"`
+		Location  json.RawMessage `json:"location"`
+		PaidMedia json.RawMessage `json:"paid_media"`
+		Photo     json.RawMessage `json:"photo"`
+		Poll      json.RawMessage `json:"poll"`
+		Sticker   json.RawMessage `json:"sticker"`
+		Story     json.RawMessage `json:"story"`
+		Video     json.RawMessage `json:"video"`
+		VideoNote json.RawMessage `json:"video_note"`
+		Voice     json.RawMessage `json:"voice"`
 	}
 	// A callback's message may be inaccessible; chat and id are there all the
 	// same. Without a chat it belongs to an inline message.
@@ -114,16 +137,20 @@ func decodeStanding(s *standing) (bot.Event, bool, error) {
 
 func (c *Channel) decodeText(m *message) (bot.Event, bool, error) {
 	written := m.Sender == nil && m.Forward == nil && m.ViaBot == nil
-	if !m.From.isPerson() || !written || m.Text == "" || m.Chat.Type == "channel" {
+	said := cmp.Or(m.Text, m.Caption)
+	if !m.From.isPerson() || !written || said == "" && !m.any() || m.Chat.Type == "channel" {
 		return bot.Event{}, false, nil
 	}
 	ev := m.From.event(bot.Text)
-	text, meant, err := c.ownText(m)
+	text, meant, err := c.ownText(m, said)
 	if err != nil || !meant {
 		return ev, false, err
 	}
-	ev.Command = commandForm.MatchString(strings.TrimSpace(m.Text))
+	ev.Command, ev.Unread = commandForm.MatchString(strings.TrimSpace(said)), m.any()
 	ev.Text, ev.Message, ev.Direct = text, refOf(m.Chat.ID, m.ID), m.Chat.isDirect(m.From)
+	if m.InTopic && m.Topic > 0 {
+		ev.Message.Thread = strconv.FormatInt(m.Topic, 10)
+	}
 	if c.isAnswerToBot(m) {
 		ev.ReplyTo = refOf(m.Chat.ID, m.ReplyTo.ID)
 	}
@@ -139,8 +166,8 @@ var errNameless = errors.New("telegram: the bot's own name is not known yet, the
 
 // ownText is what was said to this bot, without slash and mention; meant is
 // false when it was said to somebody else.
-func (c *Channel) ownText(m *message) (text string, meant bool, err error) {
-	text = strings.TrimSpace(m.Text)
+func (c *Channel) ownText(m *message, said string) (text string, meant bool, err error) {
+	text = strings.TrimSpace(said)
 	if cmd := commandForm.FindStringSubmatch(text); cmd != nil {
 		if cmd[2] != "" {
 			mine, err := c.isOwnName(cmd[2])
@@ -183,6 +210,12 @@ func (c *Channel) isOwnName(name string) (bool, error) {
 		return false, errNameless
 	}
 	return strings.EqualFold(name, own), nil
+}
+
+// any tells whether there is something that cannot be read as a text.
+func (a attachments) any() bool {
+	return len(slices.Concat(a.Animation, a.Audio, a.Contact, a.Dice, a.Document, a.Location, a.PaidMedia,
+		a.Photo, a.Poll, a.Sticker, a.Story, a.Video, a.VideoNote, a.Voice)) > 0
 }
 
 // isPerson is false for bots, and when Telegram names nobody.

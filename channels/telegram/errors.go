@@ -18,6 +18,7 @@ var (
 	errParse       = errors.New("the formatting was refused")
 	errTooLong     = errors.New("the text was refused as too long")
 	errTooOld      = errors.New("the tap is too old to be answered")
+	errTopic       = errors.New("the topic is closed or gone")
 )
 
 // refusals maps words of a 400 to what they mean. Telegram has no finer codes.
@@ -35,6 +36,10 @@ var refusals = []struct {
 	{"query is too old", errTooOld},
 	{"query id is invalid", errTooOld},
 	{"query_id_invalid", errTooOld},
+	{"message thread not found", errTopic},
+	{"topic_closed", errTopic},
+	{"topic_deleted", errTopic},
+	{"topic_id_invalid", errTopic},
 	{"message to edit not found", bot.ErrGone},
 	{"message can't be edited", bot.ErrGone},
 	{"message_id_invalid", bot.ErrGone},

@@ -29,7 +29,7 @@ func (c *Channel) SendQuote(ctx context.Context, to bot.Recipient, title, text s
 	q := quoteOf(title, text)
 	params := tg.SendMessageParams{
 		ChatID: chat, Text: q.text, Entities: q.entities,
-		LinkPreviewOptions: noPreview(), ReplyParameters: replyTo(to.ReplyTo, chat),
+		LinkPreviewOptions: noPreview(), ReplyParameters: replyTo(to.ReplyTo, chat), MessageThreadID: topicOf(to.ReplyTo, chat),
 	}
 	sent, err := c.sendQuote(ctx, chat, params)
 	if errors.Is(err, errParse) {

@@ -17,7 +17,8 @@ import (
 
 // Send implements bot.Channel. The direct chat of a person has the person's
 // own id; it exists once they have pressed Start. A reply without buttons to a
-// message in a group goes there.
+// message in a group goes there. What answers a message in a topic stays in it;
+// where that is closed, it goes to the direct chat.
 func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bot.MessageRef, error) {
 	chat, err := directChat(to.Identity)
 	if err != nil {
@@ -28,9 +29,13 @@ func (c *Channel) Send(ctx context.Context, to bot.Recipient, card bot.Card) (bo
 	}
 	params := tg.SendMessageParams{
 		ChatID: chat, DisableNotification: card.Silent, LinkPreviewOptions: noPreview(),
-		ReplyParameters: replyTo(to.ReplyTo, chat),
+		ReplyParameters: replyTo(to.ReplyTo, chat), MessageThreadID: topicOf(to.ReplyTo, chat),
 	}
-	return c.sendText(ctx, chat, card, params)
+	ref, err := c.sendText(ctx, chat, card, params)
+	if errors.Is(err, errTopic) && to.ReplyTo != (bot.MessageRef{}) {
+		return c.Send(ctx, bot.Recipient{Identity: to.Identity}, card)
+	}
+	return ref, err
 }
 
 // sendText sends a card with what params say besides; a question's own keyboard
@@ -146,11 +151,15 @@ func (c *Channel) SendFile(ctx context.Context, to bot.Recipient, name string, d
 		return err
 	}
 	_, err = c.client.SendDocument(ctx, &tg.SendDocumentParams{
-		ChatID: chat, Caption: cutTo(bot.Visible(caption), maxCaption), ReplyParameters: replyTo(to.ReplyTo, chat),
+		ChatID: chat, Caption: cutTo(bot.Visible(caption), maxCaption),
+		ReplyParameters: replyTo(to.ReplyTo, chat), MessageThreadID: topicOf(to.ReplyTo, chat),
 		Document: &models.InputFileUpload{Filename: fileName(name), Data: bytes.NewReader(data)},
 	})
 	err = c.explain("send a file", err)
 	c.pace.obey(chat, err)
+	if errors.Is(err, errTopic) && to.ReplyTo != (bot.MessageRef{}) {
+		return c.SendFile(ctx, bot.Recipient{Identity: to.Identity}, name, data, caption)
+	}
 	return err
 }
 
@@ -193,6 +202,15 @@ func replyTo(ref bot.MessageRef, chat int64) *models.ReplyParameters {
 		return nil
 	}
 	return &models.ReplyParameters{MessageID: message, AllowSendingWithoutReply: true}
+}
+
+// topicOf is the topic of a message of the same chat, 0 for none.
+func topicOf(ref bot.MessageRef, chat int64) int {
+	topic, err := strconv.Atoi(ref.Thread)
+	if where, _, bad := parseRef(ref); err != nil || bad != nil || where != chat {
+		return 0
+	}
+	return topic
 }
 
 func noPreview() *models.LinkPreviewOptions {

@@ -185,7 +185,6 @@ func TestUpdatesOfNobody(t *testing.T) {
 		"through another bot":  `{"update_id":1,"message":{"message_id":2,"from":{"id":9},"chat":{"id":9,"type":"private"},"text":"approve 1","via_bot":{"id":8,"is_bot":true}}}`,
 		"in a channel's name":  `{"update_id":1,"message":{"message_id":2,"from":{"id":777000},"sender_chat":{"id":-7},"chat":{"id":-9,"type":"supergroup"},"text":"/approve 1"}}`,
 		"membership":           `{"update_id":1,"my_chat_member":{"from":{"id":9}}}`,
-		"a photo":              `{"update_id":1,"message":{"message_id":2,"from":{"id":9},"chat":{"id":9,"type":"private"},"photo":[]}}`,
 		"edited":               `{"update_id":1,"edited_message":{"message_id":2,"from":{"id":9},"chat":{"id":9,"type":"private"},"text":"approve 1"}}`,
 		"a channel's post":     `{"update_id":1,"channel_post":{"message_id":2,"sender_chat":{"id":-9},"chat":{"id":-9,"type":"channel"},"text":"/approve 1"}}`,
 		"anonymous admin":      `{"update_id":1,"message":{"message_id":2,"from":{"id":1087968824,"is_bot":true},"sender_chat":{"id":-9},"chat":{"id":-9,"type":"supergroup"},"text":"/approve 1"}}`,

@@ -17,7 +17,9 @@ func (c *Channel) Typing(ctx context.Context, to bot.Recipient) error {
 	if err != nil || !c.pace.takeSign(chat, time.Now()) {
 		return err
 	}
-	_, err = c.client.SendChatAction(ctx, &tg.SendChatActionParams{ChatID: chat, Action: models.ChatActionTyping})
+	_, err = c.client.SendChatAction(ctx, &tg.SendChatActionParams{
+		ChatID: chat, MessageThreadID: topicOf(to.ReplyTo, chat), Action: models.ChatActionTyping,
+	})
 	err = c.explain("show typing", err)
 	c.pace.obeySigns(err)
 	return err

@@ -24,6 +24,7 @@ type chat struct {
 	kicked     bool // the bot, from a group
 	migratedTo int64
 	messages   []*message
+	topics     map[int64]bool // whether each is open; see Topic
 }
 
 // getMe returns the bot as getMe shows it.
@@ -112,7 +113,11 @@ func (s *Server) getChat(c *request) (any, error) {
 func (s *Server) sendChatAction(c *request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.chatLocked(c); err != nil {
+	target, err := s.chatLocked(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := target.topicOf(c, 0); err != nil {
 		return nil, err
 	}
 	if !isOneOf(c.values["action"], `typing upload_photo record_video upload_video record_voice upload_voice

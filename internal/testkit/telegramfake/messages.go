@@ -17,14 +17,19 @@ type Message struct {
 	// ForceReply opened the reply box for the person.
 	ForceReply bool
 	ReplyTo    int64
-	Document   *File
+	// Topic is the one it stands in, 0 for none.
+	Topic    int64
+	Document *File
 	// Edits counts how often it was edited; Deleted hides it from the person.
 	Edits   int
 	Deleted bool
 }
 
 // message is a Message that can change.
-type message struct{ Message }
+type message struct {
+	Message
+	media string // the kind of what a person sent besides: photo, voice
+}
 
 // Button finds a button by its label or its data.
 func (m Message) Button(labelOrData string) (Button, bool) {
@@ -45,6 +50,13 @@ func (m *message) body(c *chat) map[string]any {
 	if m.Document != nil {
 		field, entities = "caption", "caption_entities"
 		b["document"] = map[string]any{"file_id": "D" + itoa(m.ID), "file_unique_id": "U" + itoa(m.ID), "file_name": m.Document.Name, "file_size": len(m.Document.Data)}
+	}
+	if m.media != "" {
+		field, entities = "caption", "caption_entities"
+		b[m.media] = mediaBody(m.media, m.ID)
+	}
+	if m.Topic != 0 {
+		b["message_thread_id"], b["is_topic_message"] = m.Topic, true
 	}
 	if m.Text != "" {
 		b[field] = m.Text

@@ -53,7 +53,7 @@ var objectFields = map[string]string{
 }
 
 // notPlayed are parameters that Telegram knows and this fake does not act on.
-const notPlayed = `business_connection_id message_thread_id direct_messages_topic_id caption_entities
+const notPlayed = `business_connection_id direct_messages_topic_id caption_entities
 	message_effect_id suggested_post_parameters rich_message inline_message_id thumbnail language_code
 	certificate ip_address`
 

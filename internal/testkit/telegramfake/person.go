@@ -70,11 +70,13 @@ func (p *Person) Command(line string) Said {
 }
 
 func (p *Person) sayLocked(c *chat, text string, replyTo int64) Said {
-	s := p.server
-	m := &message{Message: Message{
-		Chat: c.id, ID: s.newIDLocked(), From: p.User, Date: s.opts.Clock(),
-		Text: text, Entities: typedEntities(text), ReplyTo: replyTo,
-	}}
+	return p.writeLocked(c, &message{Message: Message{Text: text, ReplyTo: replyTo}})
+}
+
+func (p *Person) writeLocked(c *chat, m *message) Said {
+	s, replyTo := p.server, m.ReplyTo
+	m.Chat, m.ID, m.From, m.Date = c.id, s.newIDLocked(), p.User, s.opts.Clock()
+	m.Entities = typedEntities(m.Text)
 	c.messages = append(c.messages, m)
 	body := m.body(c)
 	if to := c.message(replyTo); replyTo != 0 && to != nil {

@@ -120,6 +120,9 @@ func (s *Server) post(c *request, m *message) (any, error) {
 	if m.ReplyTo, err = s.replyLocked(target, c.values["reply_parameters"]); err != nil {
 		return nil, err
 	}
+	if m.Topic, err = target.topicOf(c, m.ReplyTo); err != nil {
+		return nil, err
+	}
 	if err := s.takeLocked(target); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func TestWhatTelegramWouldIgnoreFailsTheTest(t *testing.T) {
 		want   string
 	}{
 		"unknown parameter":      {"sendMessage", text(params{"disable_web_page_preview": true}), `no parameter "disable_web_page_preview"`},
-		"parameter not played":   {"sendMessage", text(params{"message_thread_id": 5}), `"message_thread_id" is not played`},
+		"parameter not played":   {"sendMessage", text(params{"direct_messages_topic_id": 5}), `"direct_messages_topic_id" is not played`},
 		"not a number":           {"getUpdates", params{"timeout": "soon", "offset": -1}, `"timeout" is not a int`},
 		"not a truth value":      {"sendMessage", text(params{"disable_notification": "yes"}), `is not a bool`},
 		"unknown method":         {"sendVoice", params{}, `the method "sendVoice" is not played`},
