@@ -5,7 +5,7 @@ import "strings"
 // area is what a file or exec row is about, ready for use.
 type area struct {
 	sandbox string // or "*"
-	mode    string // read, write or "*", for files
+	mode    string // read, write, search or "*", for files
 	path    string // cleaned prefix, for files
 	command command
 	cwd     string // cleaned prefix; "" for everywhere
@@ -32,7 +32,7 @@ func widened(s Scope) Scope {
 	if checkName("", s.Sandbox) != nil {
 		s.Sandbox = "*"
 	}
-	if s.Mode != ModeRead && s.Mode != ModeWrite {
+	if !knownMode(s.Mode) {
 		s.Mode = "*"
 	}
 	if checkPath("", s.Path) != nil {
@@ -84,7 +84,7 @@ func (x *areas) finish() {
 // call does not name there are none; the layer may be closed.
 func (x *areas) find(p *pool, r *Resource) {
 	if r.Type == TypeFile {
-		x.findFile(p, r)
+		x.findFile(p, r, r.Path)
 	} else {
 		x.findCommand(p, r)
 	}

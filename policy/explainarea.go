@@ -15,14 +15,24 @@ func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	if err != nil || given.Missing != "" {
 		return
 	}
+	named := map[*rule]bool{}
+	name := func(p *pool) {
+		for _, b := range p.found.all() {
+			for _, r := range b.inOrder() {
+				if !named[r] {
+					named[r] = true
+					e.add(r, &c.who, r.areaObstacle(p, b, &clean, c), r.areaGround(&clean, c))
+				}
+			}
+		}
+	}
 	var p pool
 	s.areas.find(&p, &clean)
-	named := map[*rule]bool{}
-	for _, b := range p.found.all() {
-		for _, r := range b.inOrder() {
-			named[r] = true
-			e.add(r, &c.who, r.areaObstacle(&p, b, &clean, c), r.areaGround(&clean, c))
-		}
+	name(&p)
+	for _, path := range s.areas.below(&clean) {
+		var p pool
+		s.areas.findBelow(&p, &clean, path)
+		name(&p)
 	}
 	e.addNear(s.areas.rules, named, &clean, c)
 }
@@ -54,6 +64,9 @@ func (r *rule) areaObstacle(p *pool, b *bucket, res *Resource, c *call) string {
 func (r *rule) areaGround(res *Resource, c *call) string {
 	if away := r.area.away(res); away != "" {
 		return away + "; " + r.ground(c)
+	}
+	if res.Mode == ModeSearch && res.Path != r.area.path && within(r.area.path, res.Path) {
+		return "the search reads " + r.area.path + " too; " + r.ground(c)
 	}
 	return r.ground(c)
 }
@@ -108,7 +121,7 @@ func (a *area) elsewhere(res *Resource) string {
 	switch {
 	case a.sandbox != "*" && a.sandbox != res.Sandbox:
 		return fmt.Sprintf("is about sandbox %q", a.sandbox)
-	case res.Type == TypeFile && a.mode != "*" && a.mode != res.Mode:
+	case res.Type == TypeFile && !modeCovers(a.mode, res.Mode):
 		return fmt.Sprintf("is about the mode %s", a.mode)
 	}
 	return ""

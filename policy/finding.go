@@ -31,6 +31,8 @@ const (
 	FindingHidden Code = "hidden"
 	// FindingOverruled: a deny row holds wherever the row does.
 	FindingOverruled Code = "overruled"
+	// FindingAnyTool: the row allows tools by a pattern that its writer cannot know.
+	FindingAnyTool Code = "any_tool"
 	// FindingNobody: the row speaks for nobody.
 	FindingNobody Code = "grants_nobody"
 )

@@ -31,9 +31,24 @@ func (s *Set) resource(given *Resource, at int, c *call) Result {
 	if err != nil {
 		return Result{Decision: Deny, Step: StepInvalid, Layer: layerOf(given), Resource: at}
 	}
-	r := Result{Layer: layerOf(given), Resource: at}
 	var p pool
 	s.areas.find(&p, &clean)
+	r := pooled(&p, layerOf(given), at, c)
+	for _, path := range s.areas.below(&clean) {
+		var p pool
+		s.areas.findBelow(&p, &clean, path)
+		if one := pooled(&p, layerOf(given), at, c); r.Step == 0 {
+			r = one
+		} else {
+			r = r.and(one)
+		}
+	}
+	return r
+}
+
+// pooled decides by the rules that were found about one resource.
+func pooled(p *pool, layer Layer, at int, c *call) Result {
+	r := Result{Layer: layer, Resource: at}
 	if decide(&r, p.found.all(), p.allows.all(), c); r.Step == 0 && p.closed {
 		r.Decision, r.Step = Deny, StepNoGrant
 	}

@@ -36,9 +36,20 @@ func (l *linter) reached(r *rule) []ToolInfo {
 	})
 }
 
+// HookTools begins the keys of tools of Claude Code that its hook asks about and
+// that reach neither a file nor a command nor a server.
+const HookTools = "claude_code__"
+
 func (l *linter) checkName(r *rule) {
 	key := r.row.ResourceKey
+	fixed, _, star := strings.Cut(key, "*")
 	switch {
+	case r.row.ResourceType == TypeTool && star && fixed != "" && (strings.HasPrefix(fixed, HookTools) || strings.HasPrefix(HookTools, fixed)):
+		if r.effect == Allow {
+			l.report(r, FindingAnyTool, "it allows tools of Claude Code that nobody has looked at, whatever they do; name those that are harmless")
+		}
+	case r.row.ResourceType == TypeTool && strings.HasPrefix(key, HookTools):
+		return // which there are, Claude Code alone knows
 	case r.row.ResourceType == TypeMCP:
 		l.report(r, FindingUnknownServer, "no server is called %q", key)
 	case len(builtinKeys(key)) == 0:

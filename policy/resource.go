@@ -10,11 +10,20 @@ const (
 	TypeExec = "exec"
 )
 
-// What a call does to a file. A row may also say "*", for both.
+// What a call does to a file. A row may also say "*", for all. A search reads what is
+// below a folder: rows for reading hold for it, those about files below the folder too.
 const (
-	ModeRead  = "read"
-	ModeWrite = "write"
+	ModeRead   = "read"
+	ModeWrite  = "write"
+	ModeSearch = "search"
 )
+
+func knownMode(mode string) bool { return mode == ModeRead || mode == ModeWrite || mode == ModeSearch }
+
+// modeCovers reports whether a row for one mode is about another.
+func modeCovers(row, mode string) bool {
+	return row == "*" || row == mode || row == ModeRead && mode == ModeSearch
+}
 
 // DefaultSandbox is the sandbox of a resource that names none.
 const DefaultSandbox = "default"
@@ -26,7 +35,7 @@ type Resource struct {
 	Type string
 	// Sandbox is the sandbox's alias; empty means DefaultSandbox.
 	Sandbox string
-	// Mode is ModeRead or ModeWrite, for files.
+	// Mode is ModeRead, ModeWrite or ModeSearch, for files.
 	Mode string
 	// Path is absolute, for files. It is compared as text: links are followed or
 	// refused by who opens the file.
@@ -113,8 +122,8 @@ func (r Resource) clean() (Resource, *InvalidError) {
 }
 
 func (r Resource) cleanFile() (Resource, *InvalidError) {
-	if r.Mode != ModeRead && r.Mode != ModeWrite {
-		return r, invalid("mode", "unknown mode %q: want read or write", clip(r.Mode))
+	if !knownMode(r.Mode) {
+		return r, invalid("mode", "unknown mode %q: want read, write or search", clip(r.Mode))
 	}
 	if r.Command != "" || r.CWD != "" {
 		return r, invalid("command", "a file has neither command nor cwd")

@@ -62,7 +62,7 @@ func TestResourceCleanRefuses(t *testing.T) {
 		"sandbox: begins or ends with a space":   {Type: "exec", Command: "ls", Sandbox: " a"},
 		"sandbox: contains a control character":  {Type: "exec", Command: "ls", Sandbox: "a\x00b"},
 		"sandbox: is longer than 256 bytes":      {Type: "exec", Command: "ls", Sandbox: strings.Repeat("a", 257)},
-		`mode: unknown mode "": want read or wr`: file("", "/a"),
+		`mode: unknown mode "": want read, write or s`: file("", "/a"),
 	} {
 		var invalid *policy.InvalidError
 		if got, err := r.Clean(); !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) || got != (policy.Resource{}) {

@@ -99,8 +99,8 @@ func (r *Row) checkArea() *InvalidError {
 	s := r.Complete().Scope
 	switch r.ResourceType {
 	case TypeFile:
-		if s.Mode != ModeRead && s.Mode != ModeWrite && s.Mode != "*" {
-			return invalid("scope.mode", "unknown mode %q: want read, write or *", clip(s.Mode))
+		if !knownMode(s.Mode) && s.Mode != "*" {
+			return invalid("scope.mode", "unknown mode %q: want read, write, search or *", clip(s.Mode))
 		}
 		if err := checkPath("scope.path", s.Path); err != nil {
 			return err

@@ -41,6 +41,8 @@ type Resource struct {
 	Type  string          `json:"type"`
 	Key   string          `json:"key"`
 	Scope json.RawMessage `json:"scope,omitempty"`
+	// Also are further paths of the same file.
+	Also []string `json:"also,omitempty"`
 }
 
 // Speak sets the principal from the form of the command line: user:U or role:R;

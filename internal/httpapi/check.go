@@ -36,7 +36,8 @@ type Question struct {
 	Resource  struct {
 		Type  string          `json:"type" enum:"tool,file,exec,mcp"`
 		Key   string          `json:"key" example:"mcp__git__log" doc:"A tool, path or command; of mcp a server, whose tool is named beside."`
-		Scope json.RawMessage `json:"scope,omitempty" doc:"Sandbox, mode and path of a file; sandbox, command and cwd of a command."`
+		Scope json.RawMessage `json:"scope,omitempty" doc:"Sandbox, mode (read, write, or search for all below a folder) and path of a file; sandbox, command and cwd of a command."`
+		Also  []string        `json:"also,omitempty" maxItems:"8" doc:"Further paths of the same file, such as where a link leads: each has to be let through."`
 	} `json:"resource"`
 	Tool string          `json:"tool,omitempty" doc:"The tool that reaches the file or command, default the built-in one; the tool of an mcp server."`
 	Args json.RawMessage `json:"args,omitempty" doc:"Those of the tool. A file's path and mode, and a command with its cwd, are added where they are absent."`
@@ -105,13 +106,24 @@ func (s *server) resourceRequest(ctx context.Context, req policy.Request, q *Que
 		return req, err
 	}
 	req.Resources = []policy.Resource{resource}
+	for _, path := range q.Resource.Also {
+		if resource.Type != policy.TypeFile {
+			return req, fault.Invalidf("also: belongs to a file")
+		}
+		other := resource
+		other.Path = path
+		if other, err = other.Clean(); err != nil {
+			return req, err
+		}
+		req.Resources = append(req.Resources, other)
+	}
 	if req.Tool = q.Tool; req.Tool == "" {
 		req.Tool = resource.Tool()
 	}
 	if err := s.reach(ctx, &req); err != nil || req.Server != "" {
 		return req, err
 	}
-	if req.Args, err = withResource(req.Args, given, resource); err != nil {
+	if req.Args, err = withResource(req.Args, given, resource, q.Resource.Also); err != nil {
 		return req, err
 	}
 	for _, r := range servers.BuiltinResources(req.Tool, req.Args) {
@@ -125,7 +137,7 @@ func (s *server) resourceRequest(ctx context.Context, req policy.Request, q *Que
 // withResource puts what is reached into the arguments, so that rules about
 // arguments, people and digests see it. A command stays as it was given: what is
 // one text to rules may be another to a shell.
-func withResource(args policy.Args, given, clean policy.Resource) (policy.Args, error) {
+func withResource(args policy.Args, given, clean policy.Resource, also []string) (policy.Args, error) {
 	var members map[string]json.RawMessage
 	if raw := args.Raw(); len(raw) > 0 {
 		if err := json.Unmarshal(raw, &members); err != nil {
@@ -152,6 +164,13 @@ func withResource(args policy.Args, given, clean policy.Resource) (policy.Args, 
 			return args, err
 		}
 		members[name] = text
+	}
+	if len(also) > 0 {
+		text, err := json.Marshal(also)
+		if err != nil {
+			return args, err
+		}
+		members["also"] = text
 	}
 	raw, err := json.Marshal(members)
 	if err != nil {
