@@ -27,10 +27,11 @@ func (c *cli) newClaudeCodeCommand() *cobra.Command {
 	var settings bool
 	cmd := &cobra.Command{
 		Use: "claude-code", Short: "Put the tool calls of Claude Code to the gate", Args: exactly(),
-		Long: "Answer Claude Code's PreToolUse hook: JSON on standard input, the decision on standard output. Bash becomes a\n" +
-			"command (exec); Read, Write, Edit, MultiEdit, NotebookEdit, Glob, Grep and LS a file; mcp__SERVER__TOOL the tool\n" +
-			"of that server; any other NAME the tool claude_code__NAME. What is not allowed or approved in time is denied, and\n" +
-			"so is everything when something is wrong. Keep --wait below the hook's timeout: Claude Code goes on without a\n" +
+		Long: "Answer Claude Code's PreToolUse hook: JSON on standard input, the decision on standard output. Any tool\n" +
+			"with a command in its input (Bash, Monitor, PowerShell) becomes a command (exec); Read, Write, Edit, MultiEdit,\n" +
+			"NotebookEdit and LS a file, Glob and Grep a search of all below a folder; mcp__SERVER__TOOL the tool of that server,\n" +
+			"unless it is this Holm, which decides by itself; any other NAME the tool claude_code__NAME. What is not allowed or\n" +
+			"approved in time is denied, and so is everything when something is wrong. Keep --wait below the hook's timeout: Claude Code goes on without a\n" +
 			"hook that does not answer. --print-settings writes the settings with a timeout that fits.",
 		Example: "  holm hook claude-code --print-settings --wait 300 > .claude/settings.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -85,11 +86,18 @@ func (c *cli) claudeCode(cmd *cobra.Command, f gateFlags) error {
 	if len(text) > maxHookInput {
 		return errors.New("the call is too large to be judged")
 	}
-	question, err := claudeCodeQuestion(text)
+	call, err := readClaudeCode(text)
 	if err != nil {
 		return err
 	}
 	holm, agent, err := c.connectAgent(&f)
+	if err != nil {
+		return err
+	}
+	if call.toHolm(holm.Address()) {
+		return nil
+	}
+	question, err := call.question()
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ func New(base, token, version string) *Client {
 	}
 }
 
+// Address is where the server is.
+func (c *Client) Address() string { return c.base }
+
 // patient gives a client of the same server whose answers may take as long to
 // begin; 0 is for ever.
 func (c *Client) patient(patience time.Duration) *Client {

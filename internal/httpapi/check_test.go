@@ -110,3 +110,31 @@ func TestLockOutIsRefused(t *testing.T) {
 		t.Errorf("rows %+v, want the asking one beside the kept default", rows)
 	}
 }
+
+// TestFurtherPathsAndSearchesAreJudged: each path of a file has to be let through,
+// and each area below a folder that is searched.
+func TestFurtherPathsAndSearchesAreJudged(t *testing.T) {
+	w := start(t)
+	w.agent("main")
+	w.setPolicy(`{"resourceType":"tool","resourceKey":"file_read","effect":"allow","grants":[{"type":"any"}]}`)
+	w.setPolicy(`{"resourceType":"file","resourceKey":"/srv","effect":"allow","grants":[{"type":"any"}]}`)
+	w.setPolicy(`{"resourceType":"file","resourceKey":"/srv/secret","effect":"deny","grants":[{"type":"any"}],"force":true}`)
+	const path = "/api/agents/main/access/check"
+	for resource, want := range map[string]string{
+		`"key":"/srv/link","scope":{"mode":"read"}`:                                      "allow",
+		`"key":"/srv/link","scope":{"mode":"read"},"also":["/srv/x"]`:                    "allow",
+		`"key":"/srv/link","scope":{"mode":"read"},"also":["/srv/x","/srv/./secret/x"]`:  "deny",
+		`"key":"/srv/link","scope":{"mode":"read"},"also":["/etc/passwd"]`:               "deny",
+		`"key":"/srv","scope":{"mode":"read"}`:                                           "allow",
+		`"key":"/srv","scope":{"mode":"search"}`:                                         "deny",
+		`"key":"/srv/public","scope":{"mode":"search"}`:                                  "allow",
+		`"key":"/srv/secret/../public","scope":{"mode":"search"},"also":["/srv/secret"]`: "deny",
+	} {
+		got := w.admin("POST", path, `{"resource":{"type":"file",`+resource+`}}`).is(200)
+		if !strings.Contains(got.body, `"decision":"`+want+`"`) {
+			t.Errorf("%s: %s, want %s", resource, got.body, want)
+		}
+	}
+	w.admin("POST", path, `{"resource":{"type":"file","key":"/srv","scope":{"mode":"read"},"also":["relative"]}}`).is(422, "invalid_policy")
+	w.admin("POST", path, `{"resource":{"type":"exec","key":"ls","also":["/srv"]}}`).is(422, "invalid")
+}
