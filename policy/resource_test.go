@@ -49,19 +49,19 @@ func TestResourceClean(t *testing.T) {
 
 func TestResourceCleanRefuses(t *testing.T) {
 	for want, r := range map[string]policy.Resource{
-		`type: unknown type "tool"`:              {Type: "tool", Path: "/a"},
-		`mode: unknown mode "*"`:                 file("*", "/a"),
-		"path: must be an absolute path":         file("read", "a"),
-		"path: contains a NUL (at position 3)":   file("read", "/a\x00"),
-		"command: a file has neither":            {Type: "file", Mode: "read", Path: "/a", CWD: "/b"},
-		"command: is empty":                      command(" \t", ""),
-		"cwd: must be an absolute path":          command("ls", "a"),
-		"cwd: contains a NUL (at position 2)":    command("ls", "/\x00"),
-		"path: a command has neither":            {Type: "exec", Command: "ls", Path: "/a"},
-		"sandbox: must name one sandbox":         {Type: "exec", Command: "ls", Sandbox: "*"},
-		"sandbox: begins or ends with a space":   {Type: "exec", Command: "ls", Sandbox: " a"},
-		"sandbox: contains a control character":  {Type: "exec", Command: "ls", Sandbox: "a\x00b"},
-		"sandbox: is longer than 256 bytes":      {Type: "exec", Command: "ls", Sandbox: strings.Repeat("a", 257)},
+		`type: unknown type "tool"`:                    {Type: "tool", Path: "/a"},
+		`mode: unknown mode "*"`:                       file("*", "/a"),
+		"path: must be an absolute path":               file("read", "a"),
+		"path: contains a NUL (at position 3)":         file("read", "/a\x00"),
+		"command: a file has neither":                  {Type: "file", Mode: "read", Path: "/a", CWD: "/b"},
+		"command: is empty":                            command(" \t", ""),
+		"cwd: must be an absolute path":                command("ls", "a"),
+		"cwd: contains a NUL (at position 2)":          command("ls", "/\x00"),
+		"path: a command has neither":                  {Type: "exec", Command: "ls", Path: "/a"},
+		"sandbox: must name one sandbox":               {Type: "exec", Command: "ls", Sandbox: "*"},
+		"sandbox: begins or ends with a space":         {Type: "exec", Command: "ls", Sandbox: " a"},
+		"sandbox: contains a control character":        {Type: "exec", Command: "ls", Sandbox: "a\x00b"},
+		"sandbox: is longer than 256 bytes":            {Type: "exec", Command: "ls", Sandbox: strings.Repeat("a", 257)},
 		`mode: unknown mode "": want read, write or s`: file("", "/a"),
 	} {
 		var invalid *policy.InvalidError
