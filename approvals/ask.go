@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,16 +124,24 @@ func (c Call) askerOf(ids []string) asker {
 	return a
 }
 
-// ruleText says in words which rule asked.
+// ruleText says why the call is asked about: what the rules that asked say of
+// themselves, or who made them. Neither repeats what the call is about.
 func (c Call) ruleText() string {
 	if c.Why != "" {
 		return c.Why
 	}
-	text := fmt.Sprintf("%s %s requires approval", c.Rule.ResourceType, c.Rule.ResourceKey)
-	if c.Rule.Note != "" {
-		text += " (" + c.Rule.Note + ")"
+	return WhyOf(c.Rule.Note, c.Rule.Maker)
+}
+
+// WhyOf is what a rule that asks says of itself.
+func WhyOf(note, maker string) string {
+	switch {
+	case strings.TrimSpace(note) != "":
+		return strings.TrimSpace(note)
+	case maker != "":
+		return "a rule of " + maker
 	}
-	return text
+	return "a rule asks for it"
 }
 
 // Ask gives the request that stands for the call. A call that was asked for

@@ -52,7 +52,7 @@ func (b *Bot) status(ctx context.Context, l line) (string, error) {
 	if r.Status == approvals.Pending {
 		lines = append(lines, sentence(standing(r)), "Why: "+oneLine(r.RuleText, maxText))
 	} else {
-		lines = append(lines, closedNotes(r)...)
+		lines = append(lines, closedNotes(r, Clock{})...)
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -68,11 +68,11 @@ func standing(r approvals.Request) string {
 	case r.Status == approvals.Pending:
 		return "waits for an owner until " + stamp.Minute(r.ExpiresAt)
 	case r.Outcome != nil:
-		return strings.TrimSuffix(strings.ToLower(outcome(r)[:1])+outcome(r)[1:], ".")
+		return strings.TrimSuffix(strings.ToLower(outcome(r, Clock{})[:1])+outcome(r, Clock{})[1:], ".")
 	case r.Executing():
 		return "running since " + stamp.Minute(*r.ClaimedAt)
 	}
-	return ending(r)
+	return ending(r, Clock{})
 }
 
 // someAgents are those that a listing is about: the one named, or all.

@@ -49,7 +49,9 @@ type Config struct {
 	DigestWindow time.Duration
 	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
-	Log       *slog.Logger
+	// Zone is that of people who have named none, nil where it is unknown.
+	Zone *time.Location
+	Log  *slog.Logger
 }
 
 // Bot joins channels, people and approvals. Its methods may be called

@@ -8,7 +8,6 @@ import (
 
 	"holm/approvals"
 	"holm/internal/fault"
-	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -147,7 +146,7 @@ func fill(open []approvals.Listed, has room, card func(review) Card) (review, Ca
 // renderReview is the review in place of the list.
 func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) Card {
 	_, c := fill(open, messageRoom(s.Limits, s.Shows), func(v review) Card {
-		c := reviewCard(g, open, v)
+		c := reviewCard(g, open, v, s.Clock)
 		c.Whole = true
 		for i, group := range v.groups {
 			c.Buttons = append(c.Buttons, groupButtons(group, v.mark(i), s))
@@ -164,10 +163,10 @@ func renderReview(g approvals.Digest, open []approvals.Listed, s DigestSurface) 
 }
 
 // reviewCard is a review without its buttons.
-func reviewCard(g approvals.Digest, open []approvals.Listed, v review) Card {
+func reviewCard(g approvals.Digest, open []approvals.Listed, v review, k Clock) Card {
 	c := Card{Head: digestHead(g, open)}
 	for i, group := range v.groups {
-		c.Args = append(c.Args, groupLines(group, v.mark(i))...)
+		c.Args = append(c.Args, groupLines(group, v.mark(i), k)...)
 	}
 	if decided := decidedLine(g); decided != "" {
 		c.Args = append(c.Args, Arg{Name: "Decided", Value: decided})
@@ -189,7 +188,7 @@ func (v review) mark(i int) string {
 
 // groupLines name every argument with the request it belongs to, so that none
 // can pass for a line of the card.
-func groupLines(group []approvals.Listed, mark string) []Arg {
+func groupLines(group []approvals.Listed, mark string, k Clock) []Arg {
 	first := group[0].Request
 	name := resourceLabel(first.ResourceType)
 	if mark != "" {
@@ -204,7 +203,7 @@ func groupLines(group []approvals.Listed, mark string) []Arg {
 		}
 	}
 	for _, l := range group {
-		lines = append(lines, Arg{Name: listName(l), Value: fmt.Sprintf("%s, open until %s, digest %s", from(l.Request), stamp.Minute(l.ExpiresAt), l.ArgsDigest[:min(8, len(l.ArgsDigest))])})
+		lines = append(lines, Arg{Name: listName(l), Value: fmt.Sprintf("%s, open until %s, digest %s", from(l.Request), k.At(l.ExpiresAt), l.ArgsDigest[:min(8, len(l.ArgsDigest))])})
 		args, _ := comparable(l.Request)
 		for _, a := range args {
 			if !same[a.key] {

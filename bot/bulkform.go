@@ -33,7 +33,7 @@ func formRoom(holds func(Card) bool) room {
 func RenderDigestForm(g approvals.Digest, s DigestSurface) (f Form, ok bool) {
 	open := openOf(g)
 	v, c := fill(open, formRoom(s.Holds), func(v review) Card {
-		c := reviewCard(g, open, v)
+		c := reviewCard(g, open, v, s.Clock)
 		c.Notes = append(c.Notes, "What somebody else decides while you read is left out. A reason goes to all who asked.")
 		return c
 	})
@@ -66,7 +66,10 @@ func (b *Bot) openBulkForm(ctx context.Context, ch Channel, ev Event, g approval
 	if err != nil || !may {
 		return false, err
 	}
-	s := b.digestSurface(ch, g)
+	s, err := b.digestSurface(ctx, ch, g)
+	if err != nil {
+		return false, err
+	}
 	s.Holds = reviewer.Holds
 	f, ok := RenderDigestForm(g, s)
 	if !ok {

@@ -176,7 +176,7 @@ func (b *Bot) lostCall(ctx context.Context, job *river.Job[callArgs], c chatCall
 		case r.Executing():
 			return river.JobSnooze(2 * time.Second) // its end will be found
 		case r.FinishedAt != nil:
-			text = outcome(r) + " Its result was lost when Holm stopped."
+			text = outcome(r, Clock{}) + " Its result was lost when Holm stopped."
 		}
 	}
 	return b.endCall(ctx, job, c, ToolAnswer{Refusal: text})
@@ -313,12 +313,12 @@ func (c chatCall) told(a ToolAnswer) (n noticeArgs, failed bool) {
 }
 
 func endedText(r approvals.Request) string {
-	text := "was " + ending(r) + "."
+	text := "was " + ending(r, Clock{}) + "."
 	if r.Status == approvals.Expired {
-		text = ending(r) + "."
+		text = ending(r, Clock{}) + "."
 	}
 	if r.Status == approvals.Approved {
-		text = "was approved. " + execution(r)
+		text = "was approved. " + execution(r, Clock{})
 	}
 	if r.Reason != nil {
 		text += " Reason: " + quoted(*r.Reason)

@@ -23,9 +23,9 @@ func (b *Bot) cancel(ctx context.Context, l line) (string, error) {
 	case isKnown(err, fault.Conflict) && r.Status == approvals.Cancelled && *r.ResolvedBy == l.who.user.ID:
 		return done, nil // sent again
 	case isKnown(err, fault.Conflict):
-		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r)), nil
+		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r, Clock{})), nil
 	case isKnown(err, fault.Gone):
-		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r)), nil
+		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r, Clock{})), nil
 	case err != nil:
 		return "", err
 	}

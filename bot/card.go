@@ -7,7 +7,6 @@ import (
 
 	"holm/approvals"
 	"holm/internal/identity"
-	"holm/internal/stamp"
 	"holm/policy"
 )
 
@@ -55,6 +54,8 @@ type Surface struct {
 	Shows func(Card) bool
 	// ShownAll tells that the recipient has been brought all of the arguments.
 	ShownAll bool
+	// Clock writes times for the recipient.
+	Clock Clock
 	// Token gives the token of a button; it is called for the buttons shown.
 	Token func(approvals.Action) string
 }
@@ -64,52 +65,67 @@ type Surface struct {
 func Render(r approvals.Request, s Surface) Card {
 	args, readable := argumentsOf(r)
 	if r.Status != approvals.Pending {
-		c := Card{Head: headline(r), Facts: facts(r, len(args) == 0), Notes: append(closedNotes(r), digestNote(r))}
-		c.Args, c.Notes, _ = fit(args, s.Limits, c)
+		c, _ := laidOut(r, s, args, closedNotes(r, s.Clock))
 		return c
 	}
-	c, whole := s.whole(r, args, readable)
 	details := len(args) > 0 && reachable(r, s)
 	if h := r.Held(); h != nil && (h.By != s.User || s.Asks) {
-		c.Notes = append(c.Notes, heldNote(r, h, s))
+		c, _ := laidOut(r, s, args, append(askedNotes(r, s.Clock), heldNote(r, h, s)))
 		c.Buttons = dialog(h, s, details)
 		return c
 	}
-	form := readable && wantsReview(r, s, whole)
-	if whole && !form {
+	if r.ApprovedBy(s.User) {
+		c, _ := laidOut(r, s, args, append(askedNotes(r, s.Clock), votedNote(r)))
+		c.Buttons = buttons(r, s, false, details)
 		return c
 	}
-	c.Whole = false
-	switch {
-	case form:
-		c.Notes = append(c.Notes, "Approve from the form behind “"+LabelReview+"”, which shows everything.")
-		c.Buttons = slices.Concat(
-			[][]Button{s.button(true, approvals.Review, LabelReview, Primary)}, buttons(r, s, false, details))
-	case readable && s.ShownAll:
-		c.Notes = append(c.Notes, "All arguments have been brought to you.")
-	case readable && details:
-		c.Notes = append(c.Notes, "Not all arguments stand here. “"+LabelDetails+"” brings them, and then this card can approve.")
-		c.Buttons = slices.Concat(
-			[][]Button{s.button(true, approvals.ShowDetails, LabelDetails, Primary)}, buttons(r, s, false, false))
-	default:
-		c.Notes = append(c.Notes, cannotApprove)
-		c.Buttons = buttons(r, s, false, details)
+	c, whole := s.whole(r, args, readable)
+	if form := readable && wantsReview(r, s, whole); form {
+		return s.byForm(r, args, details)
 	}
+	if whole {
+		return c
+	}
+	return s.byDetails(r, args, readable, details)
+}
+
+// byForm is the card of a request that is approved from its form alone.
+func (s Surface) byForm(r approvals.Request, args []Arg, details bool) Card {
+	c, _ := laidOut(r, s, args, append(openNotes(r, s, false), "Approve from the form behind “"+LabelReview+"”, which shows everything."))
+	c.Buttons = slices.Concat([][]Button{s.button(true, approvals.Review, LabelReview, Primary)}, buttons(r, s, false, details))
 	return c
 }
 
-func headline(r approvals.Request) string {
-	head := fmt.Sprintf("%s · #%d", stands(r), r.ShortID)
-	if r.Settings.Risk != "" {
-		head += " · risk: " + string(r.Settings.Risk)
+// byDetails is the card of a request whose arguments do not all stand on it: it
+// approves after they were brought, where they can be.
+func (s Surface) byDetails(r approvals.Request, args []Arg, readable, details bool) Card {
+	switch {
+	case readable && s.ShownAll:
+		c, _ := laidOut(r, s, args, append(openNotes(r, s, true), "All arguments have been brought to you."))
+		c.Buttons = buttons(r, s, true, details)
+		return c
+	case readable && details:
+		c, _ := laidOut(r, s, args, append(openNotes(r, s, false), "Not all arguments stand here. “"+LabelDetails+"” brings them, and then this card can approve."))
+		c.Buttons = slices.Concat([][]Button{s.button(true, approvals.ShowDetails, LabelDetails, Primary)}, buttons(r, s, false, false))
+		return c
 	}
-	return head
+	c, _ := laidOut(r, s, args, append(askedNotes(r, s.Clock), cannotApprove))
+	c.Buttons = buttons(r, s, false, details)
+	return c
+}
+
+// laidOut is the card of r with these notes and no buttons; whole tells that all
+// arguments stand on it.
+func laidOut(r approvals.Request, s Surface, args []Arg, notes []string) (c Card, whole bool) {
+	c = Card{Head: headline(r), Facts: facts(r, len(args) == 0, s.Clock), Notes: append(notes, digestNote(r))}
+	c.Args, c.Notes, whole = fit(args, s.Limits, c)
+	return c, whole
 }
 
 // stands says in a word or two how r stands.
 func stands(r approvals.Request) string {
 	words := map[approvals.Status]string{
-		approvals.Pending: "🔐 Approval needed", approvals.Approved: "✅ Approved", approvals.Rejected: "⛔ Rejected",
+		approvals.Pending: "🔐", approvals.Approved: "✅ Approved", approvals.Rejected: "⛔ Rejected",
 		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Cancelled",
 	}[r.Status]
 	switch {
@@ -123,7 +139,7 @@ func stands(r approvals.Request) string {
 	return words
 }
 
-func facts(r approvals.Request, noArgs bool) []Fact {
+func facts(r approvals.Request, noArgs bool, k Clock) []Fact {
 	all := []Fact{
 		{Label: "From", Value: from(r)},
 		{Label: resourceLabel(r.ResourceType), Value: oneLine(r.Resource(), maxKey), Code: true},
@@ -136,7 +152,7 @@ func facts(r approvals.Request, noArgs bool) []Fact {
 		all = append(all, Fact{Label: "Asked", Value: fmt.Sprintf("%d times", r.Asked)})
 	}
 	if r.Status == approvals.Pending {
-		all = append(all, Fact{Label: "Open until", Value: stamp.Minute(r.ExpiresAt)})
+		all = append(all, Fact{Label: "Open until", Value: k.At(r.ExpiresAt)})
 	}
 	return all
 }
@@ -156,14 +172,16 @@ func resourceLabel(kind string) string {
 	return cmp.Or(labels[kind], "Resource")
 }
 
-func openNotes(r approvals.Request) []string {
-	notes := append(askedNotes(r), fmt.Sprintf(
+// openNotes tell what approving does; offered tells that the buttons for it stand
+// beside them.
+func openNotes(r approvals.Request, s Surface, offered bool) []string {
+	notes := append(askedNotes(r, s.Clock), fmt.Sprintf(
 		"Approving lets this call run: at once while the agent waits, or when it asks again within %d min.", r.TTLMinutes))
 	if r.Asked > 1 {
 		notes = append(notes, fmt.Sprintf(
 			"The same call was asked for %d times, from several sessions. One answer is for all: approved, it runs once, and each of them gets its result.", r.Asked))
 	}
-	if offers(r, policy.Once) {
+	if offered && offers(r, policy.Once) {
 		with := "these arguments"
 		if r.Settings.Binding == policy.BindResource {
 			with = "any arguments"

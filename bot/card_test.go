@@ -35,7 +35,7 @@ func open(args string) approvals.Request {
 	return approvals.Request{
 		ID: "id", AgentID: "main", ShortID: 12, RequesterName: "Alice", ResourceType: "tool",
 		ResourceKey: "github__create_issue", ArgsBytes: []byte(args), ArgsDigest: "9c41ab1200ff",
-		RuleText: "tool github__* requires approval (issues are public)", Status: approvals.Pending,
+		RuleText: "issues are public", Status: approvals.Pending,
 		Settings: approvals.Settings{
 			Resolutions: []policy.Resolution{policy.Single, policy.Once, policy.Persistent},
 			Binding:     policy.BindArguments, Risk: policy.RiskHigh,

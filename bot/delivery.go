@@ -35,6 +35,8 @@ type delivery struct {
 	DigestID, DigestState string
 	// ShownAll tells that its recipient has been brought all arguments.
 	ShownAll bool
+	// Zone is the time zone that its recipient has named, empty for none.
+	Zone string
 }
 
 func (d delivery) address() identity.Address {
@@ -69,10 +71,12 @@ const (
 // false when the request has been deleted with its agent.
 func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
 	rows, err := q.Query(ctx, `
-		SELECT d.id, d.request_id, d.channel, d.identity, d.user_id, d.button_id, d.state, d.chat, d.message, d.shown_hash,
-		       COALESCE(g.id, ''), COALESCE(g.state, ''), d.shown_all_at IS NOT NULL
+		SELECT d.id, d.request_id, d.channel, d.identity, COALESCE(u.merged_into, d.user_id), d.button_id, d.state, d.chat, d.message, d.shown_hash,
+		       COALESCE(g.id, ''), COALESCE(g.state, ''), d.shown_all_at IS NOT NULL, COALESCE(t.zone, '')
 		FROM card_deliveries d
 		LEFT JOIN card_digests g ON g.id = d.digest_id
+		LEFT JOIN users u ON u.id = d.user_id
+		LEFT JOIN quiet_times t ON t.user_id = COALESCE(u.merged_into, d.user_id)
 		WHERE d.id = $1`, id)
 	if err != nil {
 		return d, r, false, fmt.Errorf("read delivery: %w", err)
@@ -95,10 +99,12 @@ func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r a
 }
 
 // render makes the card of a delivery, and the hash by which a later look
-// knows that it has not changed.
-func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (Card, string) {
-	card := Render(r, b.surface(ch, d, r, ch.Limits()))
-	return card, hashOf(card)
+// knows that it has not changed: the time that passes changes nothing.
+func (b *Bot) render(ch Channel, d delivery, r approvals.Request) (card Card, hash string) {
+	s := b.surface(ch, d, r, ch.Limits())
+	card = Render(r, s)
+	s.Clock = Clock{}
+	return card, hashOf(Render(r, s))
 }
 
 func hashOf(card Card) string {
@@ -119,7 +125,7 @@ func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits
 		holds = reviewer.Holds
 	}
 	return Surface{
-		Holds: holds, Shows: showsOf(ch), ShownAll: d.ShownAll, Limits: limits, Files: files, Asks: asks, User: d.UserID,
+		Holds: holds, Shows: showsOf(ch), ShownAll: d.ShownAll, Clock: b.clock(ch, d.Zone), Limits: limits, Files: files, Asks: asks, User: d.UserID,
 		Token: func(a approvals.Action) string {
 			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
 		},

@@ -5,20 +5,19 @@ import (
 	"slices"
 
 	"holm/approvals"
-	"holm/internal/stamp"
 )
 
 // heldNote tells on a card that a reason is awaited, and what its absence means.
 func heldNote(r approvals.Request, h *approvals.Hold, s Surface) string {
 	switch {
 	case h.By != s.User:
-		return heldBy(r)
+		return heldBy(r, s.Clock)
 	case h.Action.Approves():
-		return fmt.Sprintf("Your approval needs a reason. Nobody else can decide before %s; nothing is approved without it.", stamp.Clock(h.Until))
+		return fmt.Sprintf("Your approval needs a reason. Nobody else can decide before %s; nothing is approved without it.", s.Clock.At(h.Until))
 	case r.Settings.RequireReason:
-		return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer nothing is decided.", stamp.Clock(h.Until))
+		return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer nothing is decided.", s.Clock.At(h.Until))
 	}
-	return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer it is then rejected without a reason.", stamp.Clock(h.Until))
+	return fmt.Sprintf("Why? Nobody else can decide before %s; without an answer it is then rejected without a reason.", s.Clock.At(h.Until))
 }
 
 // dialog are the buttons while a reason is awaited: the ready reasons and the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"holm/approvals"
+	"holm/internal/identity"
 )
 
 // Labels of the buttons of a digest. Those that decide name how many.
@@ -27,8 +28,9 @@ const (
 // DigestSurface is what a digest is rendered for.
 type DigestSurface struct {
 	Limits Limits
-	// Shows is as in Surface.
+	// Shows and Clock are as in Surface.
 	Shows func(Card) bool
+	Clock Clock
 	// Token gives the token of a button about some of the requests.
 	Token func(a approvals.Action, these ...approvals.Listed) string
 	// Holds tells whether a form shows all of a card; RenderDigestForm alone
@@ -36,24 +38,31 @@ type DigestSurface struct {
 	Holds func(Card) bool
 }
 
-func (b *Bot) digestSurface(ch Channel, g approvals.Digest) DigestSurface {
-	return DigestSurface{Limits: ch.Limits(), Shows: showsOf(ch), Token: func(a approvals.Action, these ...approvals.Listed) string {
-		return approvals.DigestToken(b.Keeper, g, a, these...)
-	}}
+func (b *Bot) digestSurface(ctx context.Context, ch Channel, g approvals.Digest) (DigestSurface, error) {
+	q, err := quietTimeOf(ctx, b.Pool, identity.Address{Channel: g.Channel, Identity: g.Identity})
+	return DigestSurface{
+		Limits: ch.Limits(), Shows: showsOf(ch), Clock: b.clock(ch, q.Zone),
+		Token: func(a approvals.Action, these ...approvals.Listed) string {
+			return approvals.DigestToken(b.Keeper, g, a, these...)
+		},
+	}, err
 }
 
 // renderDigest makes the card of g, and the hash by which a later look knows
 // that it has not changed. Arguments in full are for those alone who may decide.
-func (b *Bot) renderDigest(ctx context.Context, ch Channel, g approvals.Digest) (Card, string, error) {
+func (b *Bot) renderDigest(ctx context.Context, ch Channel, g approvals.Digest) (card Card, hash string, err error) {
 	if g.Reviewing {
-		may, err := b.mayReview(ctx, g)
-		if err != nil {
+		if g.Reviewing, err = b.mayReview(ctx, g); err != nil {
 			return Card{}, "", err
 		}
-		g.Reviewing = may
 	}
-	card := RenderDigest(g, b.digestSurface(ch, g))
-	return card, hashOf(card), nil
+	s, err := b.digestSurface(ctx, ch, g)
+	if err != nil {
+		return Card{}, "", err
+	}
+	card = RenderDigest(g, s)
+	s.Clock = Clock{}
+	return card, hashOf(RenderDigest(g, s)), nil
 }
 
 // mayReview tells whether the recipient of g may decide all that is open in it.
@@ -82,7 +91,7 @@ func RenderDigest(g approvals.Digest, s DigestSurface) Card {
 	}
 	var lines []Arg
 	for _, l := range g.Listed {
-		lines = append(lines, Arg{Name: listName(l), Value: listLine(l, same[toolOf(l.Request)])})
+		lines = append(lines, Arg{Name: listName(l), Value: listLine(l, same[toolOf(l.Request)], s.Clock)})
 	}
 	if len(open) > 0 {
 		c.Notes = append(c.Notes, "A number brings the request's own card.")
@@ -122,10 +131,10 @@ func listName(l approvals.Listed) string {
 
 // listLine says how a request stands; of an open one also what sets it apart
 // from others of its tool.
-func listLine(l approvals.Listed, same map[string]bool) string {
+func listLine(l approvals.Listed, same map[string]bool, k Clock) string {
 	tool := oneLine(l.Resource(), maxName)
 	if l.Status != approvals.Pending {
-		line := fmt.Sprintf("%s · %s · %s", stands(l.Request), tool, ending(l.Request))
+		line := fmt.Sprintf("%s · %s · %s", stands(l.Request), tool, ending(l.Request, k))
 		if l.Reason != nil {
 			line += ", reason: " + quoted(*l.Reason)
 		}

@@ -149,15 +149,15 @@ func news(r approvals.Request, version int) string {
 	case r.FinishedAt != nil && version < r.Version:
 		return "" // the job of the end itself tells more
 	case r.FinishedAt != nil:
-		return about + ": " + outcome(r)
+		return about + ": " + outcome(r, Clock{})
 	case r.ClaimedAt != nil && version == r.Version:
 		return "" // the call began; the decision was told, the end will be
 	case r.ResolvedBy != nil && *r.ResolvedBy == r.RequesterID:
 		return "" // they did it themselves
 	}
-	text := about + " was " + ending(r) + "."
+	text := about + " was " + ending(r, Clock{}) + "."
 	if r.Status == approvals.Expired {
-		text = about + " " + ending(r) + "."
+		text = about + " " + ending(r, Clock{}) + "."
 	}
 	if r.Reason != nil {
 		text += " Reason: " + quoted(*r.Reason)

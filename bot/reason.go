@@ -13,7 +13,6 @@ import (
 	"holm/internal/caught"
 	"holm/internal/fault"
 	"holm/internal/identity"
-	"holm/internal/stamp"
 )
 
 // Question asks one person for one text.
@@ -297,17 +296,17 @@ func refusal(r approvals.Request, err error) (string, error) {
 	case !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable:
 		return "", err
 	case f.Kind == fault.Conflict && r.ResolvedAt != nil:
-		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r)), nil
+		return fmt.Sprintf("Request #%d was already %s.", r.ShortID, ending(r, Clock{})), nil
 	case f.Kind == fault.Gone && r.ResolvedAt != nil:
-		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r)), nil
+		return fmt.Sprintf("Request #%d %s.", r.ShortID, ending(r, Clock{})), nil
 	case f.Code == "reason_awaited":
-		return heldBy(r), nil
+		return heldBy(r, Clock{}), nil
 	}
 	return sentence(f.Message), nil
 }
 
 // heldBy tells others why they cannot decide now.
-func heldBy(r approvals.Request) string {
+func heldBy(r approvals.Request, k Clock) string {
 	h := r.Held()
-	return fmt.Sprintf("%s is writing a reason for request #%d. Nobody else can decide before %s.", oneLine(h.Name, maxName), r.ShortID, stamp.Clock(h.Until))
+	return fmt.Sprintf("%s is writing a reason for request #%d. Nobody else can decide before %s.", oneLine(h.Name, maxName), r.ShortID, k.At(h.Until))
 }

@@ -36,15 +36,15 @@ type Reviewer interface {
 }
 
 // wholeCard is an open request without anything cut.
-func wholeCard(r approvals.Request) Card {
+func wholeCard(r approvals.Request, s Surface) Card {
 	args, _ := argumentsOf(r)
-	return Card{Head: headline(r), Facts: facts(r, len(args) == 0), Args: args, Notes: append(openNotes(r), digestNote(r))}
+	return Card{Head: headline(r), Facts: facts(r, len(args) == 0, s.Clock), Args: args, Notes: append(openNotes(r, s, true), digestNote(r))}
 }
 
 // wantsReview tells whether a decision on r should be taken from the form alone:
 // its card does not show everything, or a mistake would cost much.
 func wantsReview(r approvals.Request, s Surface, whole bool) bool {
-	return s.Holds != nil && (!whole || r.Settings.Risk == policy.RiskHigh) && s.Holds(wholeCard(r))
+	return s.Holds != nil && (!whole || r.Settings.Risk == policy.RiskHigh) && s.Holds(wholeCard(r, s))
 }
 
 // choices are the decisions that the rule offers for r.
@@ -70,11 +70,12 @@ func (b *Bot) review(ctx context.Context, ch Channel, ev Event, btn approvals.Bu
 		return "This chat has no forms. Nothing was changed.", nil
 	}
 	d := delivery{Channel: btn.Channel, Identity: btn.Identity, UserID: user.ID, ButtonID: btn.ButtonID}
+	s := b.surface(ch, d, btn.Request, ch.Limits())
 	err = reviewer.Review(ctx, ev, Form{
 		NeedsReason: btn.Settings.RequireReason,
 		Title:       fmt.Sprintf("Review request #%d", btn.ShortID),
-		Card:        wholeCard(btn.Request),
-		Choices:     choices(btn.Request, b.surface(ch, d, btn.Request, ch.Limits())),
+		Card:        wholeCard(btn.Request, s),
+		Choices:     choices(btn.Request, s),
 	})
 	if err != nil {
 		b.Log.Warn("a form could not be shown", "channel", btn.Channel, "approval_id", btn.ID, "error", err)

@@ -24,19 +24,26 @@ func TestACardTellsTheTally(t *testing.T) {
 		t.Errorf("notes %q", text)
 	}
 
-	contains(t, w.tap("ann", press), "Your approval of request #1 is counted: 1 of 2 approvals.")
+	contains(t, w.tap("ann", press), "Yours is the 1st of 2 approvals of request #1; nothing runs yet.")
 	contains(t, w.tap("ann", press), "You approved request 1 already; 1 of 2 approvals.")
+	w.see("nothing to approve for who has approved", func() bool {
+		m := w.find("ann", "#1")
+		return token(m.card, "Approve") == "" && token(m.card, bot.LabelReject) != "" && token(w.find("bob", "#1").card, "Approve") != "" &&
+			strings.Contains(strings.Join(m.card.Notes, "\n"), "You have approved: 1 of 2 approvals. Nothing runs before")
+	})
 	for _, who := range []string{"ann", "bob"} {
 		w.see("the tally at "+who, func() bool {
 			m := w.find(who, "#1")
 			return strings.Contains(strings.Join(m.card.Notes, "\n"), "1 of 2 approvals: Ann (chat).") && len(m.card.Buttons) > 0
 		})
 	}
-	contains(t, w.says("bob", "approve 1 hour looks right"), "Approved once") // the narrowest holds
+	contains(t, w.says("bob", "approve 1 hour looks right"), "Approved once", // the narrowest holds
+		"Ann approved this call only, Bob approved for 60 min; the narrowest holds.")
 	for _, who := range []string{"ann", "bob"} {
 		w.see("the end at "+who, func() bool {
 			m := w.find(who, "✅ Approved · #1")
-			return m != nil && strings.Contains(strings.Join(m.card.Notes, "\n"), "2 of 2 approvals: Ann (chat), Bob (chat).")
+			return m != nil && strings.Contains(strings.Join(m.card.Notes, "\n"), "2 of 2 approvals: Ann (chat), Bob (chat).") &&
+				strings.Contains(strings.Join(m.card.Notes, "\n"), "the narrowest holds.")
 		})
 	}
 }

@@ -54,8 +54,8 @@ func inSight(r approvals.Request, s Surface) bool {
 // whole is the open card of r with its arguments and the buttons that approve, and
 // tells whether all of the arguments stand there.
 func (s Surface) whole(r approvals.Request, args []Arg, readable bool) (c Card, whole bool) {
-	c = Card{Head: headline(r), Facts: facts(r, len(args) == 0), Notes: append(openNotes(r), digestNote(r)), Whole: true}
-	c.Args, c.Notes, whole = fit(args, s.Limits, c)
+	c, whole = laidOut(r, s, args, openNotes(r, s, true))
+	c.Whole = true
 	c.Buttons = buttons(r, s, true, len(args) > 0 && reachable(r, s))
 	return c, readable && whole && s.shows(c)
 }

@@ -207,8 +207,13 @@ func decided(r approvals.Request) string {
 		return fmt.Sprintf("Rejected: request #%d.", r.ShortID)
 	}
 	if r.Status == approvals.Pending {
-		return fmt.Sprintf("Your approval of request #%d is counted: %s.", r.ShortID, r.Tally())
+		return counted(r)
 	}
+	return strings.TrimSuffix(allowedNow(r)+" "+narrowestNote(r), " ")
+}
+
+// allowedNow tells what an approval lets through from now on.
+func allowedNow(r approvals.Request) string {
 	switch *r.Resolution {
 	case policy.Single:
 		return fmt.Sprintf("Approved once: request #%d, this call only.", r.ShortID)

@@ -179,14 +179,20 @@ func (w *world) card(who string, r approvals.Request) *message {
 	return found
 }
 
-// find is called with the recorder's lock held.
-func (w *world) find(who, head string) *message {
+// find gives the card of a person whose head has these parts, which stand between
+// dots; it is called with the recorder's lock held.
+func (w *world) find(who, parts string) *message {
 	for _, m := range w.chat.messages {
-		if m.to.Identity == who && len(m.card.Facts) > 0 && strings.Contains(m.card.Head, head) {
+		if m.to.Identity == who && len(m.card.Facts) > 0 && hasParts(m.card.Head, parts) {
 			return m
 		}
 	}
 	return nil
+}
+
+func hasParts(head, parts string) bool {
+	has := strings.Split(head, " · ")
+	return !slices.ContainsFunc(strings.Split(parts, " · "), func(part string) bool { return !slices.Contains(has, part) })
 }
 
 func (w *world) see(what string, seen func() bool) {

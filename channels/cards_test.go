@@ -33,7 +33,7 @@ func open(n int, args string) approvals.Request {
 	return approvals.Request{
 		ID: fmt.Sprint("id-", n), AgentID: "main", ShortID: n, RequesterName: "Alice", ResourceType: "tool",
 		ResourceKey: "github__create_issue", ArgsBytes: []byte(args), ArgsDigest: fmt.Sprintf("9c41ab%02d00ff", n),
-		RuleText: "tool github__* requires approval (issues are public)", Status: approvals.Pending,
+		RuleText: "issues are public", Status: approvals.Pending,
 		Settings: approvals.Settings{
 			Resolutions: []policy.Resolution{policy.Single, policy.Once, policy.Persistent}, Binding: policy.BindArguments,
 		},
@@ -69,6 +69,7 @@ func (p platform) render(r approvals.Request) bot.Card {
 	s := bot.Surface{Limits: p.Limits(), User: "olga", Token: func(a approvals.Action) string { return fmt.Sprintf("token-%d", a) }}
 	_, s.Files = p.Channel.(bot.FileSender)
 	_, s.Asks = p.Channel.(bot.Asker)
+	_, s.Clock.Native = p.Channel.(bot.Dater)
 	if reviewer, ok := p.Channel.(bot.Reviewer); ok {
 		s.Holds = reviewer.Holds
 	}

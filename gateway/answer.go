@@ -162,7 +162,7 @@ func endedResult(e *entry, r approvals.Request) json.RawMessage {
 		if r.Reason != nil {
 			text += fmt.Sprintf(" Reason: %q.", *r.Reason)
 		}
-		text += " Silence is not consent, and a withdrawn question is none. Ask again only if the call is wanted after all. " + noWorkaround
+		text += " Ask again only if the call is wanted after all. " + noWorkaround
 	default:
 		kind = "OUTCOME_UNKNOWN"
 		text = fmt.Sprintf("Request %d for %s was approved and sent, but its outcome was lost. "+
@@ -188,13 +188,13 @@ func rejectedText(r approvals.Request) string {
 		if r.Reason != nil {
 			text += fmt.Sprintf(": %q", *r.Reason)
 		}
-		return text + ". A changed call is a new question, and silence is not consent. " +
+		return text + ". A changed call is a new question. " +
 			"Unless you have changed it as asked, do not try again. " + noWorkaround
 	}
 	if r.Reason != nil {
 		text += fmt.Sprintf(" Reason: %q.", *r.Reason)
 	}
-	return text + " Do not try again: silence is not consent, and calling again makes no sense. " + noWorkaround
+	return text + " Do not try again: calling again makes no sense. " + noWorkaround
 }
 
 func deref(s *string, fallback string) string {

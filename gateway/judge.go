@@ -104,7 +104,9 @@ func (j *judgement) question(c *toolCall, requester string) approvals.Call {
 			continue
 		}
 		ids = append(ids, reason.RowID)
-		words = append(words, fmt.Sprintf("%s %s requires approval", reason.ResourceType, reason.ResourceKey))
+		if why := approvals.WhyOf(reason.Note, reason.Maker); !slices.Contains(words, why) {
+			words = append(words, why)
+		}
 		ask.Opens = append(ask.Opens, j.openings(reason)...)
 	}
 	if len(ids) == 0 && resourceType != policy.TypeTool {

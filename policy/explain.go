@@ -16,6 +16,9 @@ type Reason struct {
 	// arguments, grants and what the row is about, and never holds an argument's value.
 	Why string `json:"why"`
 
+	// Note and Maker are the row's.
+	Note  string `json:"-"`
+	Maker string `json:"-"`
 	// Others is set where the row does not speak for the principal.
 	Others bool `json:"-"`
 }
@@ -65,7 +68,7 @@ func (e *Explanation) add(r *rule, who *caller, obstacle, ground string) {
 	reason := Reason{
 		RowID: r.row.ID, Effect: r.row.Effect,
 		ResourceType: r.row.ResourceType, ResourceKey: r.row.ResourceKey, Why: ground,
-		Others: !r.speaksFor(who),
+		Note: r.row.Note, Maker: r.row.Maker, Others: !r.speaksFor(who),
 	}
 	if obstacle != "" {
 		reason.Why = obstacle

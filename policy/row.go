@@ -22,6 +22,8 @@ type Row struct {
 	Version int
 	// Note is free text for people.
 	Note string
+	// Maker is the name of whoever made the row, for people; empty where unknown.
+	Maker string
 	// Unreadable is why the stored form of Effect, Grants or Scope could not be
 	// read, nil when it could. A store that cannot decode a row sets it and keeps the
 	// row, which then counts as a deny.

@@ -154,7 +154,7 @@ func TestCardIsPrintedPlainly(t *testing.T) {
 	term := newTerminal(t, false)
 	term.send(card(1))
 	want := `
-🔐 Approval needed · #1
+🔐 send on mail · to bob · … · #1
   From: Alice via agent main
   Tool: mail__send
   Why: mail asks

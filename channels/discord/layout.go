@@ -122,7 +122,7 @@ func render(card bot.Card, c cuts) string {
 func facts(list []bot.Fact, c cuts) string {
 	lines := make([]string, len(list))
 	for i, f := range list {
-		show := func(s string) string { return escape(indented(s)) }
+		show := dated
 		switch {
 		case f.Code:
 			show = func(s string) string { return code(indented(s)) }
@@ -150,9 +150,25 @@ func arguments(args []bot.Arg, c cuts) string {
 func notes(list []string, c cuts) string {
 	lines := make([]string, len(list))
 	for i, note := range list {
-		lines[i] = value(note, 0, c.rest, func(s string) string { return escape(indented(s)) })
+		lines[i] = value(note, 0, c.rest, dated)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// WritesTimes implements bot.Dater: Discord shows a time in its reader's zone.
+func (c *Channel) WritesTimes() {}
+
+// dated is a text of the card, with its times for the reader's app to write.
+func dated(s string) string {
+	texts, times := bot.Times(s)
+	var b strings.Builder
+	for i, part := range texts {
+		b.WriteString(escape(indented(part)))
+		if i < len(times) {
+			fmt.Fprintf(&b, "<t:%d:t> (<t:%[1]d:R>)", times[i].Unix())
+		}
+	}
+	return b.String()
 }
 
 // worthCutting is about the length of the remark that a cut adds.

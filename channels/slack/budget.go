@@ -53,6 +53,8 @@ func runeCost(r rune) int {
 		return len("&amp;")
 	case r == '<' || r == '>':
 		return len("&lt;")
+	case r == bot.TimeMark:
+		return dateCost
 	case r > 0xFFFF:
 		return 2
 	}
@@ -64,6 +66,9 @@ func runeCost(r rune) int {
 // of characters missing. It does not part a letter from its combining marks.
 func clip(raw string, budget, earlier int) string {
 	runes := []rune(raw)
+	if _, times := bot.Times(raw); len(times) > 0 && len(runes) <= budget {
+		return dated(raw, shown, func(unix int64, _ string) string { return bot.Mark(unix) })
+	}
 	if earlier == 0 && len(runes) <= budget {
 		if whole := shown(raw); cost(whole) <= budget {
 			return whole

@@ -46,14 +46,14 @@ func minimal(c bot.Card) message {
 		[]string{c.Head}, factLines(c.Facts), argLines(c.Args, valueBudget), noteLines(c.Notes)), "\n")
 	return message{
 		text:   fallback(c),
-		blocks: append([]slackgo.Block{section(clip(text, sectionBudget, 0))}, actions(c.Buttons)...),
+		blocks: append([]slackgo.Block{section(clip(inUTC(text), sectionBudget, 0))}, actions(c.Buttons)...),
 	}
 }
 
 // fallback is what notifications and screen readers use.
 func fallback(c bot.Card) string {
 	lines := append([]string{c.Head}, factLines(c.Facts)...)
-	return clip(strings.Join(lines, "\n"), textBudget, 0)
+	return clip(inUTC(strings.Join(lines, "\n")), textBudget, 0)
 }
 
 // header is a line in large letters, or a paragraph where it is too long.
@@ -133,7 +133,7 @@ func contexts(lines []string) []slackgo.Block {
 }
 
 func section(text string) slackgo.Block {
-	return slackgo.NewSectionBlock(plainText(text), nil, nil)
+	return slackgo.NewSectionBlock(textObject(text), nil, nil)
 }
 
 func plainText(s string) *slackgo.TextBlockObject {
@@ -143,7 +143,7 @@ func plainText(s string) *slackgo.TextBlockObject {
 func plainTexts(lines []string) []*slackgo.TextBlockObject {
 	texts := make([]*slackgo.TextBlockObject, len(lines))
 	for i, line := range lines {
-		texts[i] = plainText(line)
+		texts[i] = textObject(line)
 	}
 	return texts
 }

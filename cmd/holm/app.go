@@ -197,7 +197,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
 		Channels: append(connections, a.extra...), Stored: a.storedChannels, Remote: a.remoteChannel, Agent: a.settings.Agent,
-		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL, DigestWindow: a.settings.DigestWindow,
+		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL, DigestWindow: a.settings.DigestWindow, Zone: zoneOf(a.settings.TimeZone),
 		Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) }, Log: a.log,
 	})
 	if err != nil {
@@ -342,4 +342,13 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 		return cause
 	}
 	return nil
+}
+
+// zoneOf is the zone of a setting that was checked, nil for none.
+func zoneOf(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if name == "" || err != nil {
+		return nil
+	}
+	return zone
 }

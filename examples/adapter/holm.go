@@ -59,8 +59,9 @@ var decisions = []struct{ label, decision, resolution, extent string }{
 	{"Reject", "rejected", "", ""},
 }
 
-// number is that of the request in a card's head.
-var number = regexp.MustCompile(`#([0-9]+)`)
+// number is that of the request in a card's head: the last one, behind what was
+// asked for.
+var number = regexp.MustCompile(`.*#([0-9]+)`)
 
 // pressed does what a button stands for and gives what the person is told.
 func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) string {

@@ -36,7 +36,7 @@ func TestDemoShowsTheWholeRound(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	at := 0
-	for _, want := range []string{"It may see: mcp__shop__orders_list", "ran at once", "Approval needed", "49.90 EUR",
+	for _, want := range []string{"It may see: mcp__shop__orders_list", "ran at once", "🔐 refund_send on shop · amount 49.90 EUR", "49.90 EUR",
 		"Approved once", "Refunded 49.90 EUR for order 1042 (refund number 1", "The call succeeded", "hash chain is intact", "What to try next"} {
 		next := strings.Index(out[at:], want)
 		if next < 0 {

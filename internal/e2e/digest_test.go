@@ -94,7 +94,7 @@ func TestAFloodOnSlack(t *testing.T) {
 	number := list.Buttons()[0].Label
 	owner.ClickIn(list, number).Acked()
 	owner.WaitMessage("the own card", func(m slackfake.Message) bool {
-		return strings.Contains(m.Shown(), "Approval needed · "+number) && len(m.Buttons()) > 0
+		return strings.HasPrefix(m.Shown(), "🔐") && strings.Contains(m.Shown(), " · "+number+"\n") && len(m.Buttons()) > 0
 	})
 	owner.Click("Approve this call").Acked()
 	owner.WaitMessage("the list without it", func(m slackfake.Message) bool { return strings.Contains(m.Shown(), "4 of 5 requests wait") })

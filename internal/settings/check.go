@@ -38,6 +38,7 @@ func (s Settings) check() error {
 		checkOpen("HOLM_MAX_OPEN_PER_REQUESTER", s.MaxOpenPerRequester),
 		checkRealtime(s.Realtime),
 		checkDigestWindow(s.DigestWindow),
+		checkTimeZone(s.TimeZone),
 		s.Telegram.check(s.PublicURL),
 		s.Slack.check(),
 	} {
@@ -86,6 +87,13 @@ const maxDigestWindow = time.Minute
 func checkDigestWindow(d time.Duration) *Error {
 	if d < 0 || d > maxDigestWindow {
 		return unusable("HOLM_DIGEST_WINDOW", "want a duration such as 2s, at most %s, or 0s for off", maxDigestWindow)
+	}
+	return nil
+}
+
+func checkTimeZone(name string) *Error {
+	if _, err := time.LoadLocation(name); err != nil {
+		return unusable("HOLM_TIME_ZONE", "want a name of a time zone such as Europe/Oslo")
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_SLACK_BOT_TOKEN": "xoxb", "HOLM_SLACK_APP_TOKEN": "xapp", "HOLM_SLACK_API_URL": "http://sl",
 		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
 		"HOLM_DISCORD_TOKEN": "a.b.c", "HOLM_DISCORD_API_URL": "http://dc/api/v10",
-		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5", "HOLM_DIGEST_WINDOW": "3s",
+		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5", "HOLM_DIGEST_WINDOW": "3s", "HOLM_TIME_ZONE": "Europe/Oslo",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
 		t.Setenv(name, value)
@@ -86,7 +86,7 @@ func TestEveryVariable(t *testing.T) {
 	want := settings.Settings{
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
 		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second, Realtime: 90 * time.Second,
-		MaxOpenPerSession: 3, MaxOpenPerRequester: 5, DigestWindow: 3 * time.Second,
+		MaxOpenPerSession: 3, MaxOpenPerRequester: 5, DigestWindow: 3 * time.Second, TimeZone: "Europe/Oslo",
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
@@ -196,6 +196,7 @@ func TestRefused(t *testing.T) {
 		{"long", "HOLM_REALTIME", "1h", "at most 10m"},
 		{"negative", "HOLM_DIGEST_WINDOW", "-1s", "want a duration"},
 		{"long", "HOLM_DIGEST_WINDOW", "2m", "at most 1m"},
+		{"no zone", "HOLM_TIME_ZONE", "Mars/Phobos", "want a name of a time zone"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "webhook", "HOLM_TELEGRAM_TOKEN: is missing"},
 		{"telegram mode", "HOLM_TELEGRAM_MODE", "pigeon", "want polling or webhook"},
 		{"slack mode", "HOLM_SLACK_MODE", "events", "HOLM_SLACK_BOT_TOKEN: is missing"},

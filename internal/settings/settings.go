@@ -50,6 +50,9 @@ type Settings struct {
 	// to come as one list; at most a minute, 0 for each by itself. Default
 	// DefaultDigestWindow.
 	DigestWindow time.Duration `env:"HOLM_DIGEST_WINDOW" yaml:"digest_window"`
+	// TimeZone is that of people who have named none to the bot, such as Europe/Oslo;
+	// empty: unknown, and times are told in UTC with how long from now.
+	TimeZone string `env:"HOLM_TIME_ZONE" yaml:"time_zone"`
 	// URL is the server that the command line talks to; serve ignores it.
 	// Empty: the one of DataDir.
 	URL string `env:"HOLM_URL" yaml:"url"`

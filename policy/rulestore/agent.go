@@ -21,6 +21,8 @@ type agent struct {
 	askedTools []string
 	// merged are the users named in grants who live on as others.
 	merged map[string]string
+	// makers are the names of those who made rows that ask for approval.
+	makers map[string]string
 }
 
 func readAgent(ctx context.Context, tx pgx.Tx, agentID string) (a agent, err error) {
@@ -59,7 +61,26 @@ func (a *agent) readRows(ctx context.Context, tx pgx.Tx, agentID string) ([]Row,
 	if _, err := pgx.ForEachRow(rows, []any{&id, &live}, func() error { a.merged[id] = live; return nil }); err != nil {
 		return nil, fmt.Errorf("read merged users: %w", err)
 	}
-	return stored, nil
+	return stored, a.readMakers(ctx, tx, agentID)
+}
+
+// readMakers learns the names of those who made rows that ask for approval.
+func (a *agent) readMakers(ctx context.Context, tx pgx.Tx, agentID string) error {
+	rows, err := tx.Query(ctx, `
+		SELECT DISTINCT u.id, u.name
+		FROM agent_policies p
+		JOIN users u ON u.id = p.created_by
+		WHERE p.agent_id = $1
+		  AND p.effect = 'require_approval'`, agentID)
+	if err != nil {
+		return fmt.Errorf("read makers of rows: %w", err)
+	}
+	a.makers = map[string]string{"admin": "the operator"}
+	var id, name string
+	if _, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error { a.makers[id] = name; return nil }); err != nil {
+		return fmt.Errorf("read makers of rows: %w", err)
+	}
+	return nil
 }
 
 // compile makes the set of the stored rows and of those that the agent's
@@ -69,6 +90,7 @@ func (a agent) compile(agentID string, stored []Row) (*policy.Set, []policy.Row,
 	rows := make([]policy.Row, len(stored))
 	for i, row := range stored {
 		rows[i] = row.Compiled()
+		rows[i].Maker = a.makers[row.CreatedBy]
 		for g := range rows[i].Grants {
 			grant := &rows[i].Grants[g]
 			if live := a.merged[grant.Value]; live != "" && grant.Type == policy.GrantUser {
