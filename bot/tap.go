@@ -109,7 +109,7 @@ func (b *Bot) tap(ctx context.Context, ch Channel, ev Event) (string, error) {
 // press does what the button is for.
 func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.Button, user identity.User) (string, error) {
 	who := actor(ch, user)
-	wanting := btn.Settings.RequireReason && btn.Action.Reason() == "" && btn.Status == approvals.Pending
+	wanting := btn.Settings.RequireReason && btn.Action.Reason() == "" && strings.TrimSpace(ev.Text) == "" && btn.Status == approvals.Pending
 	if btn.Action.Approves() && btn.Status == approvals.Pending {
 		if may, err := b.mayApprove(ctx, ch, btn); err != nil {
 			return "", err

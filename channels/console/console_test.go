@@ -197,6 +197,25 @@ func TestKeysPressTheButtonsOfTheNewestCard(t *testing.T) {
 	}
 }
 
+// What is typed beside a card decides what it says, or nothing.
+func TestARejectionTakesItsReasonAlong(t *testing.T) {
+	term := newTerminal(t, false)
+	term.send(card(1))
+	term.types("R  too expensive \n")
+	if ev := term.next(); ev.Kind != bot.Tap || ev.Token != fmt.Sprintf("1-%d", approvals.Reject) || ev.Text != "too expensive" {
+		t.Errorf("gave %+v", ev)
+	}
+	term.types("a nice day\nx\nhelp\n")
+	if ev := term.next(); ev.Kind != bot.Text || ev.Text != "help" {
+		t.Errorf("after what decides nothing: %+v", ev)
+	}
+	for _, want := range []string{"Nothing is decided: send the letter alone", "“x” is no button of the open card, and nothing is decided. Its letters: [a] Approve"} {
+		if !strings.Contains(term.screen.String(), want) {
+			t.Errorf("%q is not told: %s", want, term.screen.String())
+		}
+	}
+}
+
 func TestLinesAreTexts(t *testing.T) {
 	term := newTerminal(t, false)
 	term.types("\n\na\napprove 3\n") // the lone key has no card to press on

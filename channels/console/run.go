@@ -68,20 +68,44 @@ func (c *Channel) deadline(at time.Time) {
 	}
 }
 
-// typed presses a button of the newest open card, or passes a text on.
+// typed presses a button of the newest open card, or passes a text on. What may be
+// meant for the card, and is none of its keys, decides nothing, and says so.
 func (c *Channel) typed(ctx context.Context, in bot.Inbox, line string) {
-	switch {
+	key, rest, _ := strings.Cut(line, " ")
+	key, rest = strings.ToLower(key), strings.TrimSpace(rest)
+	switch open := c.openKeys(); {
 	case line == "":
-	case !isKey(line):
-		c.store(ctx, in, event{Text: line})
-	default:
-		token, ok := c.newest(line)
+	case isKey(key) && (rest == "" || key == rejectKey):
+		token, ok := c.newest(key)
 		if !ok {
 			_ = c.Answer(ctx, bot.Event{}, "There is no open card with that button.")
 			return
 		}
-		c.store(ctx, in, event{Token: token})
+		c.store(ctx, in, event{Token: token, Text: rest})
+	case open != "" && isKey(key):
+		_ = c.Answer(ctx, bot.Event{}, "Nothing is decided: send the letter alone, or r with a reason.")
+	case open != "" && rest == "" && len([]rune(key)) <= longestSlip:
+		_ = c.Answer(ctx, bot.Event{}, "“"+line+"” is no button of the open card, and nothing is decided. Its letters: "+open)
+	default:
+		c.store(ctx, in, event{Text: line})
 	}
+}
+
+// rejectKey may be followed by a reason.
+const rejectKey = "r"
+
+// longestSlip is how long a single word may be that is taken for a slip of the
+// finger, while a card waits: no command of the bot is as short.
+const longestSlip = 2
+
+// openKeys are the keys of the newest open card; empty where none is open.
+func (c *Channel) openKeys() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.cards) == 0 {
+		return ""
+	}
+	return keysOf(c.cards[len(c.cards)-1].buttons)
 }
 
 func (c *Channel) newest(key string) (token string, ok bool) {

@@ -229,7 +229,7 @@ func (d *demoRound) round(ctx context.Context, url, key string) error {
 
 	d.say("\nThe agent now calls %s. Policy wants an owner to approve that, so the call waits for you.", demo.RiskyTool)
 	if !d.yes {
-		d.say("Answer with the letter of a button and Enter.")
+		d.say("Answer with the letter of a button and Enter; r takes a reason: r too expensive.")
 	}
 	result, failed, err = agent.Call(ctx, demo.RiskyTool, map[string]any{
 		"order": "1042", "amount": "49.90 EUR", "reason": "the parcel came back",

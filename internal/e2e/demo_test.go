@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -50,6 +52,61 @@ func TestDemoShowsTheWholeRound(t *testing.T) {
 	}
 	if len(after) > len(before) {
 		t.Errorf("the demo left %v", after)
+	}
+}
+
+// typist acts when it sees what it waits for.
+type typist struct {
+	mu   sync.Mutex
+	seen bytes.Buffer
+	acts []act
+}
+
+type act struct {
+	see string
+	do  func() error
+}
+
+func (t *typist) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen.Write(p)
+	for len(t.acts) > 0 && strings.Contains(t.seen.String(), t.acts[0].see) {
+		do := t.acts[0].do
+		t.acts = t.acts[1:]
+		if err := do(); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+func TestDemoTakesARejectionWithItsReason(t *testing.T) {
+	cmd := exec.Command(binaries.holm, "demo")
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "HOLM_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := func(line string) func() error {
+		return func() error {
+			_, err := io.WriteString(in, line+"\n")
+			return err
+		}
+	}
+	term := &typist{acts: []act{
+		{"[r] Reject", types("x")}, {"nothing is decided", types("r too expensive")},
+		{"What to try next", func() error { return cmd.Process.Signal(os.Interrupt) }},
+	}}
+	cmd.Stdout, cmd.Stderr = term, term
+	err = cmd.Run()
+	out := term.seen.String()
+	if err != nil || !strings.Contains(out, "The agent was told") || !strings.Contains(out, "too expensive") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
