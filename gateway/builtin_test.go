@@ -127,3 +127,19 @@ func TestBuiltinToolsWaitForApprovalLikeOthers(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestArgumentsAreNamedAsTheyWereGiven: nothing of Holm's own language is told.
+func TestArgumentsAreNamedAsTheyWereGiven(t *testing.T) {
+	r := newRig(t)
+	_, key := r.member("olga", policy.Owner)
+	owner := r.client(map[string]string{"Authorization": "Bearer " + key})
+	for args, want := range map[string]map[string]any{
+		"arguments: resourceKey: a JSON number is none of the values that it takes": {"resourceKey": 7},
+		`arguments: there is no argument "resourcekye"`:                             {"resourcekye": "x"},
+	} {
+		text, failed := plain(t, owner, "policy_delete", want)
+		if !failed || text != args {
+			t.Errorf("%v: %s, want %s", want, text, args)
+		}
+	}
+}

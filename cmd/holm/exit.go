@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -79,12 +80,18 @@ func usagef(format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...)}
 }
 
+// wantedValues say, by the type of a flag, what a wrong value is.
+var wantedValues = map[string]string{
+	"int": "not a whole number", "int64": "not a whole number", "bool": "neither true nor false",
+}
+
 // flagError names a flag that is spelled almost like the unknown one, and says of
 // a number what is none.
 func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
-	if errors.As(err, &value) && value.GetFlag().Value.Type() == "int" {
-		return usagef("--%s: %q is not a whole number; see %s --help", value.GetFlag().Name, value.GetValue(), cmd.CommandPath())
+	if errors.As(err, &value) {
+		want := cmp.Or(wantedValues[value.GetFlag().Value.Type()], "no value that it takes")
+		return usagef("--%s: %q is %s; see %s --help", value.GetFlag().Name, value.GetValue(), want, cmd.CommandPath())
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -107,11 +114,24 @@ func (e *notRunningError) Error() string {
 	return fmt.Sprintf("Holm is not running on %s; start it with: holm serve (or set HOLM_URL and HOLM_ADMIN_TOKEN)", e.dataDir)
 }
 
-// report writes a failure in one line and gives the exit code: the one table.
-func report(w io.Writer, err error) int {
-	if err == nil {
-		return exitDone
-	}
+// failure is how a command fails, for people and for programs.
+type failure struct {
+	// Code is stable, in snake_case: the server's own, or one of failureCodes.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Exit    int    `json:"exitCode"`
+	// Status is the server's HTTP status, where it was the one that refused.
+	Status int `json:"status,omitempty"`
+}
+
+// failureCodes name what fails without a word of the server, by exit code.
+var failureCodes = map[int]string{
+	exitUsage: "usage", exitNotFound: "not_found", exitDenied: "access_denied", exitPending: "approval_required",
+	exitSetup: "setup", exitNotRunnable: "not_runnable", exitNoProgram: "no_program",
+}
+
+// failureOf is the one table of this edge. quiet tells that the command has spoken.
+func failureOf(err error) (f failure, quiet bool) {
 	var (
 		usage   *usageError
 		setting *settings.Error
@@ -120,26 +140,66 @@ func report(w io.Writer, err error) int {
 		ran     *exitError
 	)
 	if errors.As(err, &ran) && ran.message == "" {
-		return ran.code
+		return failure{Exit: ran.code}, true
 	}
-	code, hint := exitFailed, ""
+	f, hint := failure{Exit: exitFailed}, ""
 	switch {
 	case errors.As(err, &usage):
-		code = exitUsage
+		f.Exit = exitUsage
 	case errors.As(err, &setting), errors.Is(err, bot.ErrSetup), errors.Is(err, embedded.ErrNoBinaries):
-		code = exitSetup
+		f.Exit = exitSetup
 	case ran != nil:
-		code = ran.code
+		f.Exit = ran.code
 	case errors.As(err, &problem):
-		code = exitOf(problem)
+		f.Exit, f.Code, f.Status = exitOf(problem), problem.Code, problem.Status
 		if problem.Status == http.StatusUnauthorized {
 			hint = "; is HOLM_ADMIN_TOKEN, or the agent's key, that of this server?"
 		}
 	case errors.As(err, &lost):
-		hint = "; is holm serve running there?"
+		f.Code, hint = "unreachable", "; is holm serve running there?"
 	case errors.Is(err, fs.ErrNotExist):
-		code = exitNotFound
+		f.Exit = exitNotFound
 	}
-	fmt.Fprintf(w, "holm: %s%s\n", oneLine(err.Error()), hint)
-	return code
+	f.Code = cmp.Or(f.Code, failureCodes[f.Exit], "failed")
+	f.Message = oneLine(err.Error()) + hint
+	return f, false
+}
+
+// report writes a failure in one line, or as one JSON object, and gives the exit code.
+func report(w io.Writer, err error, asJSON bool) int {
+	if err == nil {
+		return exitDone
+	}
+	f, quiet := failureOf(err)
+	switch {
+	case quiet:
+	case asJSON:
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(f) // there is nowhere else to say it
+	default:
+		fmt.Fprintf(w, "holm: %s\n", f.Message)
+	}
+	return f.Exit
+}
+
+// wantsJSON tells whether a command line asks for JSON, also where it could not be
+// read to its end.
+func wantsJSON(root *cobra.Command, args []string, err error) bool {
+	if on, _ := root.PersistentFlags().GetBool("json"); on {
+		return true
+	}
+	var usage *usageError
+	if !errors.As(err, &usage) {
+		return false
+	}
+	for _, arg := range args {
+		if arg == "--" {
+			return false
+		}
+		if arg == "--json" || arg == "--json=true" {
+			return true
+		}
+	}
+	return false
 }

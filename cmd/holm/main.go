@@ -23,5 +23,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	return report(errOut, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	return report(errOut, err, wantsJSON(root, args, err))
 }

@@ -45,6 +45,8 @@ func newRoot() *cobra.Command {
 		c.newLogCommand(), c.newAuditCommand(), c.newGuardCommand(), c.newHookCommand(),
 		c.newImportCommand(), c.newVersionCommand(),
 	)
+	giveExamples(root)
+	c.complete(root)
 	return root
 }
 

@@ -6,9 +6,13 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -169,7 +173,18 @@ func read(call gateway.BuiltinCall, into any) error {
 	d := json.NewDecoder(bytes.NewReader(call.Args))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return fault.Invalidf("arguments: %v", err)
+		return fault.Invalidf("arguments: %s", inWords(err))
 	}
 	return nil
+}
+
+// inWords says what is wrong with arguments by the names that the caller gave them.
+func inWords(err error) string {
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s: a JSON %s is none of the values that it takes", cmp.Or(mistyped.Field, "they are no object"), mistyped.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return "there is no argument " + name
+	}
+	return "they cannot be read"
 }

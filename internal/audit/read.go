@@ -68,3 +68,14 @@ func (w Wire) Entry() (e Entry, err error) {
 	}
 	return e, nil
 }
+
+// Has tells whether the log has a record of an agent, or is about to.
+func Has(ctx context.Context, q db.Queryer, agentID string) (has bool, err error) {
+	err = q.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM audit_log WHERE agent_id = $1)
+		    OR EXISTS (SELECT FROM audit_queue WHERE agent_id = $1)`, agentID).Scan(&has)
+	if err != nil {
+		return false, fmt.Errorf("look for records: %w", err)
+	}
+	return has, nil
+}

@@ -12,6 +12,7 @@ import (
 
 	"holm/internal/audit"
 	"holm/internal/fault"
+	"holm/internal/identity"
 )
 
 func (s *server) registerAudit() {
@@ -52,6 +53,11 @@ func (s *server) listAudit(ctx context.Context, in *listAuditInput) (*listAuditO
 	if err != nil {
 		return nil, err
 	}
+	if len(entries) == 0 {
+		if err := s.recorded(ctx, in.Agent); err != nil {
+			return nil, err
+		}
+	}
 	out := &listAuditOutput{Body: make([]audit.Wire, len(entries))}
 	for i, e := range entries {
 		out.Body[i] = e.OnWire()
@@ -67,6 +73,20 @@ func (s *server) listAudit(ctx context.Context, in *listAuditInput) (*listAuditO
 		out.Link = fmt.Sprintf(`</api/audit?%s>; rel="next"`, query.Encode())
 	}
 	return out, nil
+}
+
+// recorded refuses the name of an agent that neither is there nor was: an empty
+// answer would look as if nothing had happened. Empty is no name.
+func (s *server) recorded(ctx context.Context, agentID string) error {
+	if agentID == "" {
+		return nil
+	}
+	had, err := audit.Has(ctx, s.Pool, agentID)
+	if err != nil || had {
+		return err
+	}
+	_, err = identity.GetAgent(ctx, s.Pool, agentID)
+	return err
 }
 
 type verifyAuditInput struct {
@@ -142,6 +162,16 @@ func (s *server) listCalls(ctx context.Context, in *listCallsInput) (*oneOf[Call
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(calls) == 0 && in.After < 0 {
+		if err := s.recorded(ctx, in.Agent); err != nil {
+			return nil, err
+		}
+		if in.Server != "" {
+			if _, err := s.Servers.Get(ctx, in.Server); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return &oneOf[CallLog]{Body: CallLog{Calls: append([]audit.Call{}, calls...), Next: next}}, nil
 }

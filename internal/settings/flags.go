@@ -1,6 +1,10 @@
 package settings
 
-import "github.com/spf13/pflag"
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+)
 
 // Flags are the settings that a command line gave. The zero Flags gave none.
 // Secrets have no flags: other users of a machine see command lines.
@@ -59,3 +63,17 @@ func (v *flagValue) String() string {
 }
 
 func (v *flagValue) Type() string { return "string" }
+
+// asTyped names a setting by its flag where the command line gave it.
+func (f Flags) asTyped(err error) error {
+	own := new(Error)
+	if !errors.As(err, &own) {
+		return err
+	}
+	for _, name := range flagNames {
+		if _, given := f.values[name.variable]; given && own.Setting == name.variable {
+			return &Error{Setting: "--" + name.flag, Message: own.Message}
+		}
+	}
+	return err
+}

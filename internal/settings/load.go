@@ -1,12 +1,15 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 
@@ -16,6 +19,11 @@ import (
 // Load reads the settings of this process. Flags win over variables, variables
 // over the file. What is unknown or cannot be used is an *Error.
 func Load(flags Flags) (Settings, error) {
+	s, err := load(flags)
+	return s, flags.asTyped(err)
+}
+
+func load(flags Flags) (Settings, error) {
 	variables, err := variables(os.Environ(), flags)
 	if err != nil {
 		return Settings{}, err
@@ -123,13 +131,28 @@ func (s *Settings) readVariables(variables map[string]string) error {
 		if own := new(Error); errors.As(mistyped.Err, &own) {
 			return own
 		}
-		// Fields that are no text are called like their variables.
-		return unusable("HOLM_"+strings.ToUpper(mistyped.Name), "the value cannot be read: %v", mistyped.Err)
+		return unreadable(mistyped.Name)
 	}
 	if err != nil {
 		return unusable("settings", "%v", err)
 	}
 	return nil
+}
+
+// unreadable says what a field that is no text wants; its variable has a name that
+// people typed, the field has not.
+func unreadable(fieldName string) *Error {
+	field, _ := reflect.TypeFor[Settings]().FieldByName(fieldName)
+	want := "it cannot be used here"
+	switch field.Type {
+	case reflect.TypeFor[time.Duration]():
+		want = "want a span of time such as 45s or 2m"
+	case reflect.TypeFor[int]():
+		want = "want a whole number"
+	case reflect.TypeFor[bool]():
+		want = "want true or false"
+	}
+	return unusable(cmp.Or(field.Tag.Get("env"), "settings"), "the value cannot be read: %s", want)
 }
 
 // dataDir gives the folder in absolute form, or the default one.
