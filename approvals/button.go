@@ -39,6 +39,12 @@ const (
 	RejectTooRisky       Action = 18
 	RejectAskMeFirst     Action = 19
 	RejectTryDifferently Action = 20 // invites another proposal
+
+	// What shows the approvals for good, which are confirmed; these decide nothing.
+	More            Action = 21
+	ChooseTool      Action = 22
+	ChooseArguments Action = 23
+	CloseMore       Action = 24
 )
 
 // readyReasons are passed on as if they had been typed.

@@ -56,6 +56,8 @@ type Surface struct {
 	ShownAll bool
 	// Clock writes times for the recipient.
 	Clock Clock
+	// View is what the card shows of approvals for good; empty for none.
+	View string
 	// Token gives the token of a button; it is called for the buttons shown.
 	Token func(approvals.Action) string
 }
@@ -79,6 +81,9 @@ func Render(r approvals.Request, s Surface) Card {
 		c.Buttons = buttons(r, s, false, details)
 		return c
 	}
+	if c, ok := s.lasting(r, args, readable); ok {
+		return c
+	}
 	c, whole := s.whole(r, args, readable)
 	if form := readable && wantsReview(r, s, whole); form {
 		return s.byForm(r, args, details)
@@ -93,6 +98,9 @@ func Render(r approvals.Request, s Surface) Card {
 func (s Surface) byForm(r approvals.Request, args []Arg, details bool) Card {
 	c, _ := laidOut(r, s, args, append(openNotes(r, s, false), "Approve from the form behind “"+LabelReview+"”, which shows everything."))
 	c.Buttons = slices.Concat([][]Button{s.button(true, approvals.Review, LabelReview, Primary)}, buttons(r, s, false, details))
+	if s.ShownAll && offers(r, policy.Persistent) {
+		c.Buttons = append(c.Buttons, s.button(true, approvals.More, LabelMore, Plain))
+	}
 	return c
 }
 
@@ -214,12 +222,10 @@ func buttons(r approvals.Request, s Surface, approvable, details bool) [][]Butto
 			button(approvable && offers(r, policy.Single), approvals.ApproveCall, LabelApproveCall, Primary),
 			button(once, approvals.ApproveForTime, forTime(r), Plain)),
 		slices.Concat(
-			button(always, approvals.AlwaysTool, LabelAlwaysTool, Plain),
-			button(always, approvals.AlwaysArguments, LabelAlwaysArguments, Plain)),
-		slices.Concat(
 			button(true, approvals.Reject, LabelReject, Danger),
 			button(s.Asks && !r.Settings.RequireReason, approvals.AskReason, LabelRejectWhy, Plain)),
 		slices.Concat(
+			button(always, approvals.More, LabelMore, Plain),
 			button(details, approvals.ShowDetails, LabelDetails, Plain)))
 }
 

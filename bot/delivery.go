@@ -35,6 +35,8 @@ type delivery struct {
 	DigestID, DigestState string
 	// ShownAll tells that its recipient has been brought all arguments.
 	ShownAll bool
+	// View is what the card shows of approvals for good.
+	View string
 	// Zone is the time zone that its recipient has named, empty for none.
 	Zone string
 }
@@ -72,7 +74,7 @@ const (
 func readDelivery(ctx context.Context, q db.Queryer, id string) (d delivery, r approvals.Request, ok bool, err error) {
 	rows, err := q.Query(ctx, `
 		SELECT d.id, d.request_id, d.channel, d.identity, COALESCE(u.merged_into, d.user_id), d.button_id, d.state, d.chat, d.message, d.shown_hash,
-		       COALESCE(g.id, ''), COALESCE(g.state, ''), d.shown_all_at IS NOT NULL, COALESCE(t.zone, '')
+		       COALESCE(g.id, ''), COALESCE(g.state, ''), d.shown_all_at IS NOT NULL, d.view, COALESCE(t.zone, '')
 		FROM card_deliveries d
 		LEFT JOIN card_digests g ON g.id = d.digest_id
 		LEFT JOIN users u ON u.id = d.user_id
@@ -125,7 +127,7 @@ func (b *Bot) surface(ch Channel, d delivery, r approvals.Request, limits Limits
 		holds = reviewer.Holds
 	}
 	return Surface{
-		Holds: holds, Shows: showsOf(ch), ShownAll: d.ShownAll, Clock: b.clock(ch, d.Zone), Limits: limits, Files: files, Asks: asks, User: d.UserID,
+		Holds: holds, Shows: showsOf(ch), ShownAll: d.ShownAll, View: d.View, Clock: b.clock(ch, d.Zone), Limits: limits, Files: files, Asks: asks, User: d.UserID,
 		Token: func(a approvals.Action) string {
 			return approvals.ButtonToken(b.Keeper, d.ButtonID, r, d.Channel, d.Identity, a)
 		},

@@ -47,10 +47,10 @@ func wantsReview(r approvals.Request, s Surface, whole bool) bool {
 	return s.Holds != nil && (!whole || r.Settings.Risk == policy.RiskHigh) && s.Holds(wholeCard(r, s))
 }
 
-// choices are the decisions that the rule offers for r.
+// choices are the decisions that the rule offers for r, but for those for good.
 func choices(r approvals.Request, s Surface) []Button {
 	s.Limits.ButtonRow, s.Asks = 1, false
-	return slices.Concat(buttons(r, s, true, false)...)
+	return slices.DeleteFunc(slices.Concat(buttons(r, s, true, false)...), func(b Button) bool { return b.Label == LabelMore })
 }
 
 // review shows the form of an open request. What is decided from it is the

@@ -90,7 +90,9 @@ func TestARuleThatWantsAReasonGetsOne(t *testing.T) {
 	contains(t, w.says("ann", "approve 2 hour"), "wants a reason")
 	contains(t, w.says("ann", "approve main#2 hour the build waits"), "Approved for 60 min")
 
-	contains(t, w.tap("ann", w.token("ann", first, bot.LabelAlwaysArguments)), "Answer the message with your reason.")
+	w.tap("ann", w.token("ann", first, bot.LabelMore))
+	w.tap("ann", w.token("ann", first, bot.LabelAlwaysArguments))
+	contains(t, w.tap("ann", w.token("ann", first, bot.LabelYesAlways)), "Answer the message with your reason.")
 	if w.now(first).Status != approvals.Pending {
 		t.Fatal("decided without a reason")
 	}

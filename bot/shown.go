@@ -9,6 +9,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/db"
+	"holm/policy"
 )
 
 // The one rule of approving: a button that approves a call stands only before a
@@ -61,11 +62,14 @@ func (s Surface) whole(r approvals.Request, args []Arg, readable bool) (c Card, 
 }
 
 // mayApprove tells whether the recipient of a button has been shown all of the
-// arguments of its request.
+// arguments of its request, and before an approval for good what that opens.
 func (b *Bot) mayApprove(ctx context.Context, ch Channel, btn approvals.Button) (bool, error) {
 	d, r, ok, err := readDelivery(ctx, b.Pool, btn.DeliveryID)
 	if err != nil || !ok {
 		return false, err
+	}
+	if btn.Action.Resolution() == policy.Persistent && offers(r, policy.Persistent) && d.View != confirmed(btn.Action) {
+		return false, nil // it was not said what it opens
 	}
 	return d.ShownAll || inSight(r, b.surface(ch, d, r, ch.Limits())), nil
 }

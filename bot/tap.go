@@ -113,9 +113,15 @@ func (b *Bot) press(ctx context.Context, ch Channel, ev Event, btn approvals.But
 	if btn.Action.Approves() && btn.Status == approvals.Pending {
 		if may, err := b.mayApprove(ctx, ch, btn); err != nil {
 			return "", err
+		} else if !may && btn.Action.Resolution() == policy.Persistent && offers(btn.Request, policy.Persistent) {
+			text, err := b.turn(ctx, btn, user, confirmed(btn.Action))
+			return cmp.Or(text, "Nothing was decided: the card says what this opens, and asks once more."), err
 		} else if !may {
 			return b.notShown(ctx, btn)
 		}
+	}
+	if view, ok := views[btn.Action]; ok {
+		return b.turn(ctx, btn, user, view)
 	}
 	switch {
 	case btn.Action.Decides() && wanting:

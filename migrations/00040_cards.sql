@@ -4,5 +4,10 @@
 -- Details or a form; NULL while the card alone was shown (package bot).
 ALTER TABLE card_deliveries ADD COLUMN shown_all_at timestamptz;
 
+-- view: what the card shows of lasting approvals: empty, more, or the confirmation of
+-- one (package bot).
+ALTER TABLE card_deliveries ADD COLUMN view text NOT NULL DEFAULT '';
+
 -- +goose Down
+ALTER TABLE card_deliveries DROP COLUMN view;
 ALTER TABLE card_deliveries DROP COLUMN shown_all_at;

@@ -55,7 +55,8 @@ type ApprovalSettings struct {
 	TTLMinutes int `json:"ttlMinutes,omitempty"`
 	// DeadlineMinutes is how long the question stays open. Default 60.
 	DeadlineMinutes int `json:"deadlineMinutes,omitempty"`
-	// Resolutions are what the approver may choose. Default all three.
+	// Resolutions are what the approver may choose. Default all three, and where the
+	// risk is high Single alone.
 	Resolutions []Resolution `json:"resolutions,omitempty"`
 	// Binding is what a Once approval is bound to. Default BindArguments.
 	Binding Binding `json:"binding,omitempty"`
@@ -114,7 +115,10 @@ func (a *ApprovalSettings) Offers(r Resolution) bool {
 func (a *ApprovalSettings) Offered() []Resolution {
 	all := []Resolution{Single, Once, Persistent}
 	chosen := a.orDefault().Resolutions
-	if len(chosen) == 0 {
+	switch {
+	case len(chosen) == 0 && a.orDefault().Risk == RiskHigh:
+		return []Resolution{Single}
+	case len(chosen) == 0:
 		return all
 	}
 	return slices.DeleteFunc(all, func(r Resolution) bool { return !slices.Contains(chosen, r) })

@@ -115,10 +115,13 @@ func (c *Channel) Send(_ context.Context, to bot.Recipient, card bot.Card) (bot.
 	return bot.MessageRef{Chat: chat, Message: message}, nil
 }
 
-// approveBySelf presses the key for one call when Auto is set; it is called
-// with the lock held.
+// approveBySelf presses the key for one call when Auto is set, or first the one that
+// brings all arguments; it is called with the lock held.
 func (c *Channel) approveBySelf(buttons []bot.Button) {
 	token, ok := tokenFor(buttons, "a")
+	if !ok {
+		token, ok = tokenFor(buttons, "d")
+	}
 	if !c.auto || !ok {
 		return
 	}
@@ -129,15 +132,24 @@ func (c *Channel) approveBySelf(buttons []bot.Button) {
 	}
 }
 
-// Update implements bot.Channel: what a card became is a line of its own.
+// Update implements bot.Channel: what a card became is a line of its own; one that
+// offers something else now is printed again.
 func (c *Channel) Update(_ context.Context, ref bot.MessageRef, card bot.Card) error {
 	if ref.Chat != chat {
 		return fmt.Errorf("console: no message of this terminal: %w", bot.ErrGone)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(card.Buttons) == 0 {
-		c.cards = slices.DeleteFunc(c.cards, func(o openCard) bool { return o.message == ref.Message })
+	buttons := slices.Concat(card.Buttons...)
+	i := slices.IndexFunc(c.cards, func(o openCard) bool { return o.message == ref.Message })
+	switch {
+	case i < 0:
+	case len(buttons) == 0:
+		c.cards = slices.Delete(c.cards, i, i+1)
+	case keysOf(c.cards[i].buttons) != keysOf(buttons):
+		c.cards[i].buttons = buttons
+		c.approveBySelf(buttons)
+		return c.print(c.style.card(card))
 	}
 	return c.print(c.style.update(card))
 }

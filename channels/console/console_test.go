@@ -166,7 +166,7 @@ func TestCardIsPrintedPlainly(t *testing.T) {
 	if got := term.screen.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") {
 		t.Errorf("printed:\n%s", got)
 	}
-	keys := "[a] Approve this call  [o] Approve for 60 min  [p] Always: this tool  [e] Always: these arguments  [r] Reject  [d] Details\n"
+	keys := "[a] Approve this call  [o] Approve for 60 min  [r] Reject  [m] More…  [d] Details\n"
 	if got := term.screen.String(); !strings.HasSuffix(got, keys) {
 		t.Errorf("printed:\n%s", got)
 	}
@@ -177,8 +177,7 @@ func TestKeysPressTheButtonsOfTheNewestCard(t *testing.T) {
 	term.send(card(1))
 	newest := term.send(card(2))
 	for key, action := range map[string]approvals.Action{
-		"a": approvals.ApproveCall, "o": approvals.ApproveForTime, "p": approvals.AlwaysTool,
-		"e": approvals.AlwaysArguments, "r": approvals.Reject, "d": approvals.ShowDetails,
+		"a": approvals.ApproveCall, "o": approvals.ApproveForTime, "m": approvals.More, "r": approvals.Reject, "d": approvals.ShowDetails,
 	} {
 		term.types(" " + key + " \n")
 		if ev := term.next(); ev.Kind != bot.Tap || ev.Token != fmt.Sprintf("2-%d", action) {

@@ -73,6 +73,9 @@ var keys = []struct{ key, label string }{
 	{"p", bot.LabelAlwaysTool},
 	{"e", bot.LabelAlwaysArguments},
 	{"r", bot.LabelReject},
+	{"m", bot.LabelMore},
+	{"y", bot.LabelYesAlways},
+	{"b", bot.LabelBack},
 	{"d", bot.LabelDetails},
 }
 

@@ -54,10 +54,13 @@ func (h *holmAPI) call(ctx context.Context, method, path, person string, body an
 var decisions = []struct{ label, decision, resolution, extent string }{
 	{"Approve this call", "approved", "single", ""},
 	{"Approve for ", "approved", "once", ""},
-	{"Always: this tool", "approved", "persistent", "tool"},
-	{"Always: these arguments", "approved", "persistent", "arguments"},
+	{"Yes, always", "approved", "", ""},
 	{"Reject", "rejected", "", ""},
 }
+
+// turns are the buttons of a card that decide nothing: Details brings messages, the
+// others change the card.
+var turns = map[string]bool{"Details": true, "More…": true, "Always: this tool": true, "Always: these arguments": true, "Back": true}
 
 // number is that of the request in a card's head: the last one, behind what was
 // asked for.
@@ -68,7 +71,7 @@ func (h *holmAPI) pressed(ctx context.Context, person string, c card, b button) 
 	if strings.HasPrefix(b.Token, "l.") { // a question about linked accounts
 		return h.told(h.call(ctx, http.MethodPost, "/links/answer", person, map[string]string{"button": b.Token}))
 	}
-	if isListButton(b) || b.Label == "Details" { // what Details brings comes as messages
+	if isListButton(b) || turns[b.Label] {
 		return h.told(h.call(ctx, http.MethodPost, "/lists/answer", person, map[string]string{"button": b.Token}))
 	}
 	found := number.FindStringSubmatch(c.Head)

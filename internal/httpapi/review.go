@@ -168,7 +168,7 @@ func (s *server) pressed(ctx context.Context, agentID, requestID string, body Re
 			return b, err
 		}
 	}
-	return b, fault.New(fault.Forbidden, "not_shown", "this person has not been shown all arguments of request %d; nothing was decided", b.ShortID)
+	return b, fault.New(fault.Forbidden, "not_shown", "this person has not been shown all that the button approves of request %d; nothing was decided", b.ShortID)
 }
 
 var errOtherButton = fault.New(fault.Forbidden, "other_button", "this button was not made for this person and request")
