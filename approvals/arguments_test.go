@@ -34,7 +34,7 @@ func TestArgumentsAreKeptAsTheyArrived(t *testing.T) {
 			if want == "" {
 				want = "{}"
 			}
-			claimed, ok, err := w.svc.Claim(ctx, w.approve(asked, policy.Single).ID)
+			claimed, ok, err := w.svc.Claim(ctx, w.approve(asked, policy.Single), callOf(asked))
 			if err != nil || !ok {
 				t.Fatalf("claimed %v, error %v", ok, err)
 			}

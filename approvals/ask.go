@@ -44,6 +44,11 @@ type Call struct {
 	// call approved, one request stands for all: its ID names them all, and its
 	// Scope.Approval has their strictest settings.
 	Rule policy.Row
+	// Basis is what the question stands on.
+	Basis Basis
+	// PolicyVersion is that of the rules by which the call was judged: nothing is
+	// asked, used or claimed by rules that hold no more. 0 is not compared.
+	PolicyVersion int64
 	// Why says in words which rules asked; empty means Rule alone.
 	Why string
 	// Opens are what a persistent approval of any arguments opens; empty means the
@@ -66,38 +71,37 @@ func (c Call) openings() []Opening {
 	if len(c.Opens) > 0 {
 		return c.Opens
 	}
-	scope := policy.Scope{Approves: c.Rule.ID}
-	if c.Rule.ID == DefaultRule {
-		scope.Approves = ""
-	}
-	return []Opening{{c.ResourceType, c.ResourceKey, scope}}
+	return []Opening{{c.ResourceType, c.ResourceKey, policy.Scope{Approves: c.Rule.ID}}}
 }
 
-// Digest binds an approval to this very call: agent, requester, resource, the
-// rule in its version and the canonical arguments; and to the session, where a
-// program asks on behalf of the requester: what one conversation was granted is
-// nothing to another.
-func (c Call) Digest() string { return c.digestOf(c.Session.RequesterID, c.ByKey != "") }
+// Digest binds an approval to this very question: agent, requester, resource, the
+// basis and the canonical arguments; and to the session, where a program asks on
+// behalf of the requester: what one conversation was granted is nothing to another.
+func (c Call) Digest() string {
+	return c.digestFor(c.basisDigest(settingsOf(c)), c.Session.RequesterID, c.ByKey != "")
+}
 
-// digestOf is the digest of the same call by another requester, and bound to the
+// digestFor is the digest of the same call by another requester, and bound to the
 // session or not.
-func (c Call) digestOf(requesterID string, inSession bool) string {
-	kind := "holm call v1"
+func (c Call) digestFor(basis, requesterID string, inSession bool) string {
+	kind := "holm call v2"
 	if c.Outside {
-		kind = "holm outside call v1"
+		kind = "holm outside call v2"
 	}
-	parts := []any{kind, c.Session.AgentID, requesterID, c.ResourceType, c.ResourceKey, c.Rule.ID, c.Rule.Version}
+	parts := []any{kind, c.Session.AgentID, requesterID, c.ResourceType, c.ResourceKey, basis}
 	if inSession {
 		parts = append(parts, c.Session.ID)
 	}
-	head, err := json.Marshal(parts)
-	if err != nil {
-		panic(err) // strings and a number always encode
-	}
 	sum := sha256.New()
-	sum.Write(head)
+	sum.Write([]byte(digestOf(parts)))
 	sum.Write(c.Args.Canonical())
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Answers tells whether r is the very question that the call would be put as now,
+// by whichever of their ids the requester asked.
+func (c Call) Answers(r Request) bool {
+	return r.ArgsDigest == c.digestFor(c.basisDigest(settingsOf(c)), r.RequesterID, c.ByKey != "")
 }
 
 // asker is who makes a call: every id that the person has had, and the digest of
@@ -107,6 +111,7 @@ type asker struct {
 	// covered are the digests that an approval for some time may have: the
 	// requester's own approvals hold for what is done on their behalf too.
 	covered []string
+	basis   string
 }
 
 func (c Call) asker(ctx context.Context, q db.Queryer) (asker, error) {
@@ -115,22 +120,27 @@ func (c Call) asker(ctx context.Context, q db.Queryer) (asker, error) {
 }
 
 func (c Call) askerOf(ids []string) asker {
-	a := asker{ids: ids}
+	a := asker{ids: ids, basis: c.basisDigest(settingsOf(c))}
 	for _, id := range ids {
-		digest := c.digestOf(id, c.ByKey != "")
+		digest := c.digestFor(a.basis, id, c.ByKey != "")
 		a.digests = append(a.digests, digest)
-		a.covered = append(a.covered, digest, c.digestOf(id, false))
+		a.covered = append(a.covered, digest, c.digestFor(a.basis, id, false))
 	}
 	return a
 }
 
-// ruleText says why the call is asked about: what the rules that asked say of
-// themselves, or who made them. Neither repeats what the call is about.
-func (c Call) ruleText() string {
-	if c.Why != "" {
-		return c.Why
+// ruleText says why the call is asked about: what changed since it was approved or
+// asked about, and what the rules that asked say of themselves, or who made them.
+// Neither repeats what the call is about.
+func (c Call) ruleText(changed string) string {
+	text := c.Why
+	if text == "" {
+		text = WhyOf(c.Rule.Note, c.Rule.Maker)
 	}
-	return WhyOf(c.Rule.Note, c.Rule.Maker)
+	if changed != "" {
+		text = changed + "; " + text
+	}
+	return text
 }
 
 // WhyOf is what a rule that asks says of itself.
@@ -216,7 +226,11 @@ func (s *Service) attach(ctx context.Context, tx pgx.Tx, c Call, changed *[]Requ
 		return now.latest, true, nil
 	}
 	r, err = s.create(ctx, tx, c, now, nil)
-	*changed = append(*changed, r)
+	if err != nil {
+		return Request{}, false, err
+	}
+	ended, err := s.supersede(ctx, tx, now.stale, r)
+	*changed = append(append(*changed, r), ended...)
 	return r, true, err
 }
 
@@ -227,6 +241,9 @@ type situation struct {
 	latest Request
 	known  bool
 	open   open
+	// stale are earlier questions about the call that were put on another basis, and
+	// approvals that would cover it but for theirs; the newest first.
+	stale []Request
 	// inSession tells that the caller's session is stored.
 	inSession bool
 }
@@ -245,6 +262,7 @@ func (c Call) look(ctx context.Context, tx pgx.Tx) (situation, error) {
 		for i, id := range who.ids {
 			queueLatest(&b, c.Session.AgentID, id, who.digests[i], &earlier)
 			queueOpen(&b, c.Session, id, &now.open)
+			queueStale(&b, c, id, who.basis, &now.stale)
 		}
 		if err := db.Send(ctx, tx, &b); err != nil {
 			return situation{}, fmt.Errorf("look for earlier requests: %w", err)
@@ -252,6 +270,9 @@ func (c Call) look(ctx context.Context, tx pgx.Tx) (situation, error) {
 		if !slices.Equal(ids, who.ids) {
 			who = c.askerOf(ids)
 			continue
+		}
+		if c.PolicyVersion != 0 && c.PolicyVersion != now.open.policyVersion {
+			return situation{}, ErrRulesChanged
 		}
 		if len(earlier) > 0 {
 			newest := slices.MaxFunc(earlier, earlierCall.compare)
@@ -318,7 +339,7 @@ func (r Request) answers() bool {
 	case Rejected:
 		return r.ToldAt == nil || r.ReadAt.Sub(*r.ResolvedAt) < rejectionHolds
 	case Expired, Cancelled:
-		return r.ToldAt == nil
+		return r.ToldAt == nil && !r.Superseded()
 	}
 	switch {
 	case r.ClaimedAt == nil:
@@ -341,10 +362,12 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, now situation, 
 			return Request{}, err
 		}
 	}
-	if err := s.withinCaps(c, now.open); err != nil {
-		return Request{}, err
+	if replaces := of == nil && slices.ContainsFunc(now.stale, func(r Request) bool { return r.Status == Pending && c.same(r) }); !replaces {
+		if err := s.withinCaps(c, now.open); err != nil {
+			return Request{}, err
+		}
 	}
-	settings := settingsOf(c)
+	settings := c.settings(now.stale)
 	stored, err := json.Marshal(settings)
 	if err != nil {
 		return Request{}, fmt.Errorf("encode settings: %w", err)
@@ -373,7 +396,7 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, now situation, 
 		RETURNING `+columns,
 		id, c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
 		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey).
+		c.Rule.ID, c.ruleText(settings.Changed), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey).
 		Query(func(rows pgx.Rows) (err error) {
 			r, _, err = collect(rows, nil)
 			return err
@@ -459,6 +482,9 @@ func (r Request) record(kind, actor string) audit.Record {
 	}
 	if r.ByKey != "" {
 		data["byKey"] = r.ByKey
+	}
+	if r.Stopped != nil {
+		data["stopped"] = *r.Stopped
 	}
 	if r.ClaimedAt != nil && r.FinishedAt != nil {
 		data["ms"] = r.FinishedAt.Sub(*r.ClaimedAt).Milliseconds()

@@ -102,7 +102,6 @@ func TestShortIDsCountForEachAgent(t *testing.T) {
 
 func TestTheSameCallAttachesAndAnotherDoesNot(t *testing.T) {
 	w := newWorld(t)
-	first := w.ask(w.call(`{"a":1,"b":2}`))
 	for name, c := range map[string]struct {
 		call approvals.Call
 		same bool
@@ -119,6 +118,7 @@ func TestTheSameCallAttachesAndAnotherDoesNot(t *testing.T) {
 		"another type":       {w.call(`{"a":1,"b":2}`, func(c *approvals.Call) { c.ResourceType = "mcp" }), false},
 		"requester and tool": {w.call(`{"a":1,"b":2}`, by("agent:main\",\"tool")), false},
 	} {
+		first := w.ask(w.call(`{"a":1,"b":2}`)) // anew, where another rule asked about it
 		if got := w.ask(c.call); (got.ID == first.ID) != c.same {
 			t.Errorf("%s: the same request is %v, want %v", name, got.ID == first.ID, c.same)
 		}

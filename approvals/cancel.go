@@ -24,7 +24,12 @@ type Cancellation struct {
 
 	// parted is Holm's own, of a duplicate whose question is somebody else's.
 	parted bool
+	// superseded is Holm's own, of a question whose call was asked anew.
+	superseded bool
 }
+
+// holm is who ends what no person has ended.
+var holm = Actor{UserID: "system", Name: "Holm", Via: "system"}
 
 // Cancel moves a pending request to cancelled, once. One that has been answered
 // is a Conflict that says who, when and what, one whose deadline has passed is
@@ -118,12 +123,13 @@ func (s *Service) cancel(ctx context.Context, tx pgx.Tx, id string, c Cancellati
 		    resolved_name = $3,
 		    resolved_via = $4,
 		    reason = NULLIF($5, ''),
+		    stopped = CASE WHEN $6 THEN $5 END,
 		    resolved_at = clock_timestamp(),
 		    version = r.version + 1
 		WHERE r.id = $1
 		  AND r.status = 'pending'
 		  AND clock_timestamp() < r.expires_at
-		RETURNING `+columns, id, c.Actor.ID(), c.Actor.Name, c.Actor.Via, c.Reason))
+		RETURNING `+columns, id, c.Actor.ID(), c.Actor.Name, c.Actor.Via, c.Reason, c.superseded))
 	if err != nil {
 		return Request{}, false, fmt.Errorf("cancel: %w", err)
 	}

@@ -19,15 +19,18 @@ const codeCapped = "capped"
 // IsCapped tells whether no question was put because too many wait already.
 func IsCapped(err error) bool { return fault.Is(err, codeCapped) }
 
-// open counts the requests that wait for an answer.
+// open counts the requests that wait for an answer. policyVersion is the agent's,
+// read with them.
 type open struct {
 	ofSession, ofRequester int
+	policyVersion          int64
 }
 
 // queueOpen has the batch b count those of an id of the caller, and adds them.
 func queueOpen(b *pgx.Batch, in session.Session, requesterID string, o *open) {
 	b.Queue(`
-		SELECT count(*) FILTER (WHERE session_id = $3), count(*)
+		SELECT count(*) FILTER (WHERE session_id = $3), count(*),
+		       COALESCE((SELECT policy_version FROM agents WHERE id = $1), 0)
 		FROM approval_requests
 		WHERE agent_id = $1
 		  AND requester_id = $2
@@ -35,7 +38,7 @@ func queueOpen(b *pgx.Batch, in session.Session, requesterID string, o *open) {
 		  AND clock_timestamp() < expires_at`, in.AgentID, requesterID, in.ID).
 		QueryRow(func(row pgx.Row) error {
 			var ofSession, ofRequester int
-			err := row.Scan(&ofSession, &ofRequester)
+			err := row.Scan(&ofSession, &ofRequester, &o.policyVersion)
 			o.ofSession, o.ofRequester = o.ofSession+ofSession, o.ofRequester+ofRequester
 			return err
 		})

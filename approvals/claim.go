@@ -38,43 +38,56 @@ const grantStands = `(
 	AND ` + alwaysStands + `
 	AND ` + approversStand + `)`
 
-// Claim takes an approved request for the one execution it allows. ok is false
-// when somebody else has it, when its time has passed or it was revoked. After
-// a claim the call is sent at most once, by the claiming process alone.
-func (s *Service) Claim(ctx context.Context, requestID string) (r Request, ok bool, err error) {
-	return s.claim(ctx, requestID, s.Hub.Process())
+// ErrRulesChanged says that the agent's rules are others than those by which a call
+// was judged: nothing was asked or claimed, and the call is to be judged anew.
+var ErrRulesChanged = errors.New("the rules changed while the call was judged")
+
+// Claim takes the approved request r for the one execution that it allows, which is
+// of the call c as it would be asked about now: another question, or another
+// requester, has no part in the answer. ok is false then, and when somebody else has
+// it, when its time has passed or it was revoked. After a claim the call is sent at
+// most once, by the claiming process alone.
+func (s *Service) Claim(ctx context.Context, r Request, c Call) (claimed Request, ok bool, err error) {
+	return s.claim(ctx, r, c, s.Hub.Process())
 }
 
 // claim is for whoever executes: a process of Holm, or outsider.
-func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Request, ok bool, err error) {
+func (s *Service) claim(ctx context.Context, r Request, c Call, by int64) (claimed Request, ok bool, err error) {
+	if !c.Answers(r) {
+		return Request{}, false, nil
+	}
 	err = db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		r, ok, err = collect(tx.Query(ctx, `
+		claimed, ok, err = collect(tx.Query(ctx, `
 			WITH used AS (
 			    UPDATE approval_grants g
 			    SET uses = g.uses + 1,
 			        uses_left = g.uses_left - 1
 			    FROM approval_requests r
 			    WHERE r.id = $1
+			      AND r.args_digest = $3
+			      AND `+livingID("r.requester_id")+` = `+livingID("$4::text")+`
 			      AND r.claimed_at IS NULL
+			      AND `+rulesHold+`
 			      AND `+grantStands+`
 			    RETURNING g.request_id
 			)
 			UPDATE approval_requests r
 			SET claimed_at = clock_timestamp(),
 			    claimed_by = $2,
+			    stopped = NULL,
 			    version = r.version + 1
 			FROM used
 			WHERE r.id = used.request_id
 			  AND r.status = 'approved'
 			  AND r.claimed_at IS NULL
-			RETURNING `+columns, requestID, by))
+			RETURNING `+columns, r.ID, by, r.ArgsDigest, c.Session.RequesterID, c.PolicyVersion))
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return errNotMoved
+			return c.whyNotClaimed(ctx, tx)
 		}
-		err = s.progressed(ctx, tx, &pgx.Batch{}, "call_claimed", r)
+		err = s.progressed(ctx, tx, &pgx.Batch{}, "call_claimed", claimed)
 		crashpoint.Reach(crashpoint.ClaimingCall)
 		return err
 	})
@@ -85,8 +98,30 @@ func (s *Service) claim(ctx context.Context, requestID string, by int64) (r Requ
 		return Request{}, false, fmt.Errorf("claim: %w", err)
 	}
 	crashpoint.Reach(crashpoint.ClaimedCall)
-	s.published(r)
-	return r, true, nil
+	s.published(claimed)
+	return claimed, true, nil
+}
+
+// rulesHold is the condition that the call was judged by the rules of r's agent as
+// they are; $5 is the version of those.
+const rulesHold = `($5::bigint IN (0, (SELECT policy_version FROM agents WHERE id = r.agent_id)))`
+
+// livingID is the id that a user lives on by, or the id that is no user's.
+func livingID(id string) string {
+	return `COALESCE((SELECT merged_into FROM users WHERE id = ` + id + `), ` + id + `)`
+}
+
+// whyNotClaimed tells rules that changed from what else can keep a claim back.
+func (c Call) whyNotClaimed(ctx context.Context, tx pgx.Tx) error {
+	var version int64
+	err := tx.QueryRow(ctx, `SELECT policy_version FROM agents WHERE id = $1`, c.Session.AgentID).Scan(&version)
+	switch {
+	case err != nil:
+		return err
+	case c.PolicyVersion != 0 && c.PolicyVersion != version:
+		return ErrRulesChanged
+	}
+	return errNotMoved
 }
 
 // errNotMoved rolls back the count of a use that somebody else has taken.
@@ -175,8 +210,8 @@ func (s *Service) executed(ctx context.Context, tx pgx.Tx, r Request, message st
 	return s.progressed(ctx, tx, &b, "call_finished", r)
 }
 
-// UseWindow looks for an approval for some time (Once) that covers the call,
-// given under the rule as it is now, and counts its use. The very call that was
+// UseWindow looks for an approval for some time (Once) that covers the call, given
+// on the basis that it has now, and counts its use. The very call that was
 // asked about claims its request first, so that its card tells of it. While it
 // runs, and until an outcome that nobody knows has been told, the same call is a
 // retry of it and no new use. The id of the request is given for the record; ok
@@ -198,8 +233,8 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			      AND g.requester_id = ANY($2)
 			      AND g.resource_type = $3
 			      AND g.resource_key = $4
-			      AND g.rule_id = $5
-			      AND (r.settings ->> 'ruleVersion')::integer = $7
+			      AND r.settings ->> 'basisDigest' = $7
+			      AND `+rulesHold+`
 			      AND (g.args_digest IS NULL OR g.args_digest = ANY($6))
 			      AND g.uses_left IS NULL
 			      AND (r.claimed_at IS NOT NULL OR r.args_digest <> ALL($6))
@@ -218,8 +253,8 @@ func (s *Service) UseWindow(ctx context.Context, c Call) (requestID string, ok b
 			)
 			  AND revoked_at IS NULL -- once more: it may have been revoked while this waited for the row
 			RETURNING request_id`,
-			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.Rule.ID, who.covered,
-			c.Rule.Version, outsider).Scan(&requestID)
+			c.Session.AgentID, who.ids, c.ResourceType, c.ResourceKey, c.PolicyVersion, who.covered,
+			who.basis, outsider).Scan(&requestID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}

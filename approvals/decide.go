@@ -132,10 +132,10 @@ func (s *Service) Decide(ctx context.Context, d Decision) (Request, error) {
 		return Request{}, err
 	}
 	crashpoint.Reach(crashpoint.Decided)
-	s.published(r)
 	if r.Resolution != nil && *r.Resolution == policy.Persistent && refused == nil {
-		s.Rules.Changed(r.AgentID)
+		s.Rules.Changed(r.AgentID) // before the waiting call wakes: it is judged anew
 	}
+	s.published(r)
 	return r, refused
 }
 
@@ -319,7 +319,7 @@ func allowAlways(ctx context.Context, tx pgx.Tx, b *pgx.Batch, r Request, d Deci
 			INSERT INTO approval_grants
 			    (id, agent_id, requester_id, resource_type, resource_key, rule_id, request_id, policy_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, open.ResourceType, open.ResourceKey, r.RuleID, r.ID, row.ID)
+			uuid.Must(uuid.NewV7()).String(), r.AgentID, r.RequesterID, r.ResourceType, r.ResourceKey, r.RuleID, r.ID, row.ID)
 	}
 	return nil
 }

@@ -125,6 +125,7 @@ func endDuplicates(ctx context.Context, tx pgx.Tx, q Request) ([]Request, error)
 		    resolved_name = q.resolved_name,
 		    resolved_via = q.resolved_via,
 		    reason = q.reason,
+		    stopped = q.stopped,
 		    try_differently = q.try_differently,
 		    resolved_at = q.resolved_at,
 		    version = r.version + 1

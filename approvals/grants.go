@@ -184,7 +184,8 @@ type Revocation struct {
 	Name string
 }
 
-// RevocationOf is that of a request, nil when nothing of it was revoked.
+// RevocationOf is that of a request, nil when nothing of it was revoked by people;
+// what else ends it is told by Stopped.
 func RevocationOf(ctx context.Context, q db.Queryer, requestID string) (*Revocation, error) {
 	var was Revocation
 	err := q.QueryRow(ctx, `
@@ -192,8 +193,9 @@ func RevocationOf(ctx context.Context, q db.Queryer, requestID string) (*Revocat
 		FROM approval_grants
 		WHERE request_id = $1
 		  AND revoked_at IS NOT NULL
+		  AND revoked_by IS DISTINCT FROM $2
 		ORDER BY revoked_at
-		LIMIT 1`, requestID).Scan(&was.At, &was.By)
+		LIMIT 1`, requestID, holm.ID()).Scan(&was.At, &was.By)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

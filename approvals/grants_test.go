@@ -212,7 +212,7 @@ func TestRevokedOrClaimed(t *testing.T) {
 		var both sync.WaitGroup
 		var claimed bool
 		var errs [2]error
-		both.Go(func() { _, claimed, _ = w.svc.Claim(ctx, r.ID) })
+		both.Go(func() { _, claimed, _ = w.svc.Claim(ctx, r, callOf(r)) })
 		for i := range errs {
 			both.Go(func() { _, errs[i] = w.revoke(r) })
 		}

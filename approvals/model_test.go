@@ -121,7 +121,7 @@ func (h *history) code(what, want string, err error) {
 // call draws a call, once as the model has it and once for Ask.
 func (h *history) call(likely func(*modelled) bool) (*modelled, approvals.Call) {
 	name := draw(h, "requester", "agent", "agent", "agent", "una", "ulf", "olga")
-	rule := draw(h, "rule", "plain", "two", "any arguments", "further")
+	rule := draw(h, "rule", rules...)
 	args := draw(h, "arguments", "1", "2")
 	if r := h.pick(likely); r != nil && draw(h, "the same again", false, true, true) {
 		name, rule, args = r.requester, r.rule, r.args
@@ -138,6 +138,7 @@ func (h *history) call(likely func(*modelled) bool) (*modelled, approvals.Call) 
 	call := h.world.call(`{"n":`+args+`}`, ruleSays(*settings), ruleVersion(c.version), func(call *approvals.Call) {
 		call.Session = session.Session{ID: c.session, AgentID: h.model.agent, Kind: session.API, RequesterID: h.ids[c.requester]}
 		call.Rule.ID, call.Rule.AgentID = rule, h.model.agent
+		call.ResourceKey = toolOf(rule)
 	})
 	return c, call
 }
@@ -239,7 +240,8 @@ func (h *history) cancel(r *modelled) {
 }
 
 func (h *history) claim(r *modelled) {
-	_, ok, err := h.svc().Claim(ctx, r.id)
+	stored := h.get(r.id)
+	_, ok, err := h.svc().Claim(ctx, stored, callOf(stored))
 	h.world.ok(err)
 	if want := h.model.claim(r); ok != want {
 		h.rt.Fatalf("claimed request %d: %v, want %v", r.Number, ok, want)
@@ -262,11 +264,27 @@ func (h *history) revoke(r *modelled) {
 
 // deleteRows takes away what persistent approvals have opened.
 func (h *history) deleteRows() {
-	h.code("delete rows", h.model.deleteRows(), db.InTx(ctx, h.pool, func(tx pgx.Tx) error {
-		_, err := h.svc().DeleteRows(ctx, tx, h.model.agent, policy.TypeTool, "mcp__git__push", policy.Allow, h.actor(admin))
-		return err
-	}))
+	want, removed := h.model.deleteRows(), 0
+	for _, rule := range rules {
+		err := db.InTx(ctx, h.pool, func(tx pgx.Tx) error {
+			rows, err := h.svc().DeleteRows(ctx, tx, h.model.agent, policy.TypeTool, toolOf(rule), policy.Allow, h.actor(admin))
+			removed += len(rows)
+			return err
+		})
+		if !fault.Is(err, "not_found") {
+			h.world.ok(err)
+		}
+	}
+	if (want == "not_found") != (removed == 0) {
+		h.rt.Fatalf("%d rows removed, want the code %q", removed, want)
+	}
 }
+
+// rules are those of a history, each about a tool of its own: two questions about
+// one call are there only while a rule changes.
+var rules = []string{"plain", "two", "any arguments", "further"}
+
+func toolOf(rule string) string { return "mcp__git__" + strings.ReplaceAll(rule, " ", "_") }
 
 func (h *history) pastDeadline(r *modelled) {
 	q := r.named()
@@ -398,7 +416,7 @@ func (h *history) pick(likely func(*modelled) bool) *modelled {
 }
 
 // often are the steps that happen more often than others: those that lead on.
-var often = map[string]int{"ask": 10, "ask together": 3, "use a window": 3, "decide": 8, "claim": 6, "finish": 3}
+var often = map[string]int{"ask": 10, "ask together": 3, "use a window": 3, "decide": 8, "claim": 6, "finish": 3, "change a rule": 2}
 
 // steps are what may happen, by name.
 func (h *history) steps() map[string]func() {
@@ -425,7 +443,7 @@ func (h *history) steps() map[string]func() {
 		"release": about(func(r *modelled) { h.world.ok(h.svc().Release(ctx, r.id)); h.model.release(r) }, runs),
 		"tell":    about(func(r *modelled) { h.world.ok(h.svc().Told(ctx, r.id)); h.hears(r) }, ended),
 		"revoke":  about(h.revoke, granted), "delete rows": h.deleteRows,
-		"change a rule":     func() { h.versions[draw(h, "rule", "plain", "two", "any arguments", "further")]++ },
+		"change a rule":     func() { h.versions[draw(h, "rule", rules...)]++ },
 		"pass the deadline": about(h.pastDeadline, open), "an hour later": about(h.anHourLater, ended),
 		"expire": about(func(r *modelled) {
 			_, err := h.svc().Expire(ctx, r.id)

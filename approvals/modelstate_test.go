@@ -33,6 +33,7 @@ type modelled struct {
 	voters                             []vote
 	hold                               *hold
 	young, overdue, old, revoked       bool // asked just now; past its deadline; decided an hour ago; its grant
+	stopped                            bool // its call was asked anew
 	row                                *row // that a persistent approval opened
 	decided                            int  // order of decisions
 	card                               string
@@ -126,7 +127,7 @@ func (m *model) hasVoted(r *modelled, by string) bool {
 
 // usable tells whether the grant of r lets a call through.
 func (m *model) usable(r *modelled) bool {
-	return r.Grants > 0 && !r.revoked && !r.old && r.Left != 0 && (r.row == nil || r.always()) && len(m.counted(r)) >= needed(r.rule)
+	return r.Grants > 0 && !r.revoked && !r.stopped && !r.old && r.Left != 0 && (r.row == nil || r.always()) && len(m.counted(r)) >= needed(r.rule)
 }
 
 func (m *model) tell(r *modelled, event string) {
@@ -196,7 +197,7 @@ func (r *modelled) answers() bool {
 	case r.Status == approvals.Rejected:
 		return !r.Told || !r.old
 	case r.Status != approvals.Approved:
-		return !r.Told
+		return !r.Told && !r.stopped
 	case !r.Finished:
 		return true
 	case r.Outcome == approvals.Unknown:
@@ -262,7 +263,14 @@ func (m *model) ask(c *modelled) *modelled {
 }
 
 func (m *model) create(c, q *modelled) *modelled {
-	mine, whole := 0, 0
+	var stale []*modelled
+	mine, whole, replaces := 0, 0, false
+	for _, r := range m.list {
+		if q == nil && r.question == nil && m.same(r.requester, c.requester) && r.args == c.args && r.rule == c.rule && r.version != c.version {
+			stale = append(stale, r)
+			replaces = replaces || r.open()
+		}
+	}
 	for _, r := range m.list {
 		if r.open() && m.same(r.requester, c.requester) {
 			whole++
@@ -271,7 +279,7 @@ func (m *model) create(c, q *modelled) *modelled {
 			}
 		}
 	}
-	if mine >= capMine || whole >= capWhole {
+	if !replaces && (mine >= capMine || whole >= capWhole) {
 		m.records["approval_capped 0"]++
 		return nil
 	}
@@ -290,7 +298,25 @@ func (m *model) create(c, q *modelled) *modelled {
 	if c.Mode == approvals.Async {
 		m.sendCard(c)
 	}
+	for _, r := range stale {
+		m.supersede(r)
+	}
 	return c
+}
+
+// supersede ends a question whose call was asked anew, and what its answer left.
+func (m *model) supersede(r *modelled) {
+	switch {
+	case r.open():
+		r.By = true
+		for _, one := range append(m.duplicates(r), r) {
+			one.stopped = one.stopped || one.Status == approvals.Pending
+		}
+		m.endAll(r, approvals.Cancelled)
+	case r.Grants > 0 && !r.revoked && !r.stopped && !r.old && r.Left != 0:
+		r.stopped = true
+		m.record(r, "approval_superseded")
+	}
 }
 
 // sendCard puts a card on its way to those who may decide and have none.
@@ -585,7 +611,7 @@ func (m *model) lives(r *modelled) bool {
 	if r.row != nil {
 		return r.always()
 	}
-	return !r.old && r.Left != 0
+	return !r.old && !r.stopped && r.Left != 0
 }
 
 // always tells whether the row that r opened speaks for its requester.

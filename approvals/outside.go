@@ -25,8 +25,8 @@ func (r Request) Outside() bool { return r.ClaimedBy != nil && *r.ClaimedBy == o
 
 // ClaimOutside is Claim for a caller that runs the call itself. The claim is the
 // use of the approval, whether or not the caller then runs anything; see Report.
-func (s *Service) ClaimOutside(ctx context.Context, requestID string) (Request, bool, error) {
-	return s.claim(ctx, requestID, outsider)
+func (s *Service) ClaimOutside(ctx context.Context, r Request, c Call) (Request, bool, error) {
+	return s.claim(ctx, r, c, outsider)
 }
 
 // ReleaseOutside gives back a claim whose caller has not been told of it. Nobody

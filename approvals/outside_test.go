@@ -16,7 +16,7 @@ func outside(c *approvals.Call) { c.Outside = true }
 func (w *world) claimedOutside(resolution policy.Resolution) approvals.Request {
 	w.t.Helper()
 	r := w.approve(w.ask(w.call(`{"a":1}`, outside)), resolution)
-	claimed, ok, err := w.svc.ClaimOutside(ctx, r.ID)
+	claimed, ok, err := w.svc.ClaimOutside(ctx, r, callOf(r))
 	w.ok(err)
 	if !ok || !claimed.Outside() {
 		w.t.Fatalf("not claimed: %+v", claimed)
@@ -29,7 +29,7 @@ func (w *world) claimedOutside(resolution policy.Resolution) approvals.Request {
 func TestAnOutsideClaimIsTheOneUse(t *testing.T) {
 	w := newWorld(t)
 	claimed := w.claimedOutside(policy.Single)
-	if _, ok, err := w.svc.ClaimOutside(ctx, claimed.ID); ok || err != nil {
+	if _, ok, err := w.svc.ClaimOutside(ctx, claimed, callOf(claimed)); ok || err != nil {
 		t.Errorf("claimed twice, error %v", err)
 	}
 	again := w.ask(w.call(`{"a":1}`, outside))
@@ -60,7 +60,7 @@ func TestATimeForTheToolIsOneInsideAndOutside(t *testing.T) {
 			if name == "outside" {
 				claim = w.svc.ClaimOutside
 			}
-			if _, ok, err := claim(ctx, r.ID); !ok || err != nil {
+			if _, ok, err := claim(ctx, r, callOf(r)); !ok || err != nil {
 				t.Fatalf("not claimed, error %v", err)
 			}
 			if _, ok := w.uses(w.call(`{"b":1}`, other...)); ok != both {
@@ -77,7 +77,7 @@ func TestAClaimIsGivenBackUntold(t *testing.T) {
 	w := newWorld(t)
 	claimed := w.claimedOutside(policy.Single)
 	w.ok(w.svc.ReleaseOutside(ctx, claimed.ID))
-	if _, ok, err := w.svc.ClaimOutside(ctx, claimed.ID); !ok || err != nil {
+	if _, ok, err := w.svc.ClaimOutside(ctx, claimed, callOf(claimed)); !ok || err != nil {
 		t.Errorf("not claimed again, error %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestTheSecretOfACommandIsNotToldOf(t *testing.T) {
 	w.ok(w.svc.Remind(ctx, r.ID, 1))
 	w.approve(r, policy.Once)
 	grants := w.grants()
-	if _, ok, err := w.svc.ClaimOutside(ctx, r.ID); err != nil || !ok {
+	if _, ok, err := w.svc.ClaimOutside(ctx, r, callOf(r)); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	_, err := w.svc.Report(ctx, r.ID, approvals.Succeeded, "")

@@ -30,7 +30,7 @@ func (s *Service) partDuplicates(ctx context.Context) error {
 		r, err := Lookup(ctx, s.Pool, id)
 		if err == nil {
 			_, err = s.Cancel(ctx, Cancellation{
-				AgentID: r.AgentID, RequestID: r.ID, parted: true, Actor: Actor{UserID: "system", Name: "Holm", Via: "system"},
+				AgentID: r.AgentID, RequestID: r.ID, parted: true, Actor: holm,
 				Reason: "It shared the question of somebody who is another person again. Ask again.",
 			})
 		}

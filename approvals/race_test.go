@@ -145,7 +145,7 @@ func TestConcurrentClaimsOfOneApproval(t *testing.T) {
 		for n := range 20 {
 			svc := []*approvals.Service{w.svc, other}[n%2]
 			wg.Go(func() {
-				_, ok, err := svc.Claim(ctx, r.ID)
+				_, ok, err := svc.Claim(ctx, r, callOf(r))
 				if ok {
 					claimed.Add(1)
 				}
@@ -195,7 +195,7 @@ func TestConcurrentUsesOfAWindowAreAllCounted(t *testing.T) {
 	for n := range 20 {
 		svc, call := []*approvals.Service{w.svc, other}[n%2], w.call(fmt.Sprintf(`{"n":%d}`, n+1), resource)
 		wg.Go(func() {
-			_, claimed, err := svc.Claim(ctx, r.ID)
+			_, claimed, err := svc.Claim(ctx, r, callOf(r))
 			if claimed {
 				through.Add(1)
 			}

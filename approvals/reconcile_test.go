@@ -60,7 +60,7 @@ func TestACallOfADeadProcessHasAnUnknownOutcome(t *testing.T) {
 	hub, other := w.process()
 	end := alive(t, hub)
 	r := w.approve(w.ask(w.call(`{}`)), policy.Single)
-	if _, ok, err := other.Claim(ctx, r.ID); err != nil || !ok {
+	if _, ok, err := other.Claim(ctx, r, callOf(r)); err != nil || !ok {
 		t.Fatalf("claimed %v, error %v", ok, err)
 	}
 	w.reconcile()
@@ -98,7 +98,7 @@ func TestAProcessThatMayConnectAnewIsSpared(t *testing.T) {
 	w := newWorld(t)
 	_, other := w.process()
 	r := w.approve(w.ask(w.call(`{}`)), policy.Single)
-	if _, ok, err := other.Claim(ctx, r.ID); err != nil || !ok {
+	if _, ok, err := other.Claim(ctx, r, callOf(r)); err != nil || !ok {
 		t.Fatalf("claimed %v, error %v", ok, err)
 	}
 	w.exec(`UPDATE approval_requests SET claimed_at = claimed_at - interval '1 hour' WHERE id = $1`, r.ID)

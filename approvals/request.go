@@ -73,6 +73,9 @@ type Request struct {
 	// ByKey is the key with which a program asked on behalf of the requester; empty
 	// where the requester asked.
 	ByKey string
+	// Stopped is why what was approved lets no call through any more, or did not when
+	// the call came for it; of a cancelled request, that the call was asked anew.
+	Stopped *string
 	// ReadAt is when the row was read, by the database's clock.
 	ReadAt time.Time
 	// Votes are the approvals so far, where they were asked for with Votes.
@@ -97,6 +100,14 @@ type Settings struct {
 	RequireReason        bool           `json:"requireReason,omitempty"`
 	RemindAfterMinutes   int            `json:"remindAfterMinutes,omitempty"`
 	EscalateAfterMinutes int            `json:"escalateAfterMinutes,omitempty"`
+	// Outside tells that the caller was to run the call itself.
+	Outside bool `json:"outside,omitempty"`
+	Basis
+	// BasisDigest covers the basis, and the settings above.
+	BasisDigest string `json:"basisDigest"`
+	// Changed says what came between this question and an earlier one about the call,
+	// or an approval that covered it; empty for nothing.
+	Changed string `json:"changed,omitempty"`
 }
 
 // settingsOf fixes what a rule says when it asks.
@@ -108,6 +119,20 @@ func settingsOf(c Call) Settings {
 	}
 	if a != nil {
 		s.Risk, s.RequireReason, s.Panels = a.Risk, a.RequireReason, a.Panels()
+	}
+	s.Outside, s.Basis = c.Outside, Basis{Rules: c.rules(), Made: c.Basis.Made}
+	return s
+}
+
+// settings are settingsOf with the digest of the basis, and what changed since the
+// newest of the earlier questions.
+func (c Call) settings(stale []Request) Settings {
+	s := settingsOf(c)
+	s.BasisDigest = c.basisDigest(s)
+	for _, before := range stale {
+		if s.Changed = changedSince(before, s, c.same(before)); s.Changed != "" {
+			break
+		}
 	}
 	return s
 }
@@ -127,6 +152,10 @@ func (r Request) Executing() bool { return r.ClaimedAt != nil && r.FinishedAt ==
 
 // Unclaimed tells whether an approval waits for its call.
 func (r Request) Unclaimed() bool { return r.Status == Approved && r.ClaimedAt == nil }
+
+// Superseded tells whether r was open when its call was asked anew on another
+// basis: who waits for it asks again.
+func (r Request) Superseded() bool { return r.Status == Cancelled && r.Stopped != nil }
 
 // Question is the id of the question that r belongs to, its own or the one it
 // duplicates: that one has the card, the answer and the execution.
@@ -159,7 +188,7 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently, r.by_key,
+	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently, r.by_key, r.stopped,
 	clock_timestamp()`
 
 // collect reads exactly one request; ok is false when there is none.

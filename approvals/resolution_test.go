@@ -73,7 +73,7 @@ func TestAPersistentApprovalSaysWhatItOpens(t *testing.T) {
 	}{
 		"the tool":      {"", "rule-1", policy.Scope{Approves: "rule-1"}, "any arguments"},
 		"the arguments": {approvals.TheseArguments, "rule-1", policy.Scope{Approves: "rule-1"}, "exactly the arguments of request 1"},
-		"no row asked":  {approvals.WholeTool, approvals.DefaultRule, policy.Scope{}, "any arguments"},
+		"no row asked":  {approvals.WholeTool, approvals.DefaultRule, policy.Scope{Approves: approvals.DefaultRule}, "any arguments"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -93,8 +93,8 @@ func TestAskingAndDecidingTakeFewRoundTrips(t *testing.T) {
 		do                func()
 	}{
 		// begin, look, store, announce, jobs, commit
-		{"a question to four owners", 6, 12, func() { r = w.ask(w.call(`{"n":1}`)) }},
-		{"the same again", 3, 6, func() { w.ask(w.call(`{"n":1}`)) }},
+		{"a question to four owners", 6, 13, func() { r = w.ask(w.call(`{"n":1}`)) }},
+		{"the same again", 3, 7, func() { w.ask(w.call(`{"n":1}`)) }},
 		// begin, lock, move, write what follows, jobs, commit
 		{"a decision", 6, 10, func() { r = w.approve(r, policy.Once) }},
 		{"a claim", 5, 6, func() { w.claims(r) }},

@@ -44,6 +44,10 @@ type Wire struct {
 	ResolvedAt     *time.Time `json:"resolvedAt,omitempty"`
 	TTLMinutes     int        `json:"ttlMinutes"`
 	Outcome        *Outcome   `json:"outcome,omitempty"`
+	// Changed is what came between this question and an earlier one about the call.
+	Changed string `json:"changed,omitempty"`
+	// Stopped is why what was approved lets no call through any more, or did not.
+	Stopped *string `json:"stopped,omitempty"`
 	// DuplicateOf is the question whose card, answer and execution it shares.
 	DuplicateOf *string `json:"duplicateOf,omitempty"`
 	// DuplicateOfNumber is that question's shortId.
@@ -177,7 +181,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,
-		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, DuplicateOf: r.DuplicateOf, Asked: r.Asked, UndeliveredAt: r.UndeliveredAt, Deliveries: deliveries, AwaitingReason: awaiting,
+		TTLMinutes: r.TTLMinutes, Outcome: r.Outcome, Changed: r.Settings.Changed, Stopped: r.Stopped, DuplicateOf: r.DuplicateOf, Asked: r.Asked, UndeliveredAt: r.UndeliveredAt, Deliveries: deliveries, AwaitingReason: awaiting,
 		Quorum: r.Settings.Needed(), Votes: append([]Vote{}, r.Votes...),
 		RequireReason: r.Settings.RequireReason, EscalatedAt: r.EscalatedAt,
 	}

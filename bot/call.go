@@ -326,13 +326,14 @@ func endedText(r approvals.Request) string {
 	return text
 }
 
-// wakeCalls goes on with calls that wait for a request that has been answered
-// or has ended, or for one that shared its end. A refusal ends them here: it is
-// told by itself.
+// wakeCalls goes on with calls that wait for a request that has been answered, was
+// asked anew or has ended, or for one that shared its end. A refusal ends them here:
+// it is told by itself.
 func (b *Bot) wakeCalls(ctx context.Context, tx pgx.Tx, r approvals.Request) error {
 	if r.Status == approvals.Pending || r.Executing() {
 		return nil
 	}
+	goesOn := r.Status == approvals.Approved || r.Superseded()
 	rows, err := tx.Query(ctx, `
 		UPDATE chat_calls c
 		SET state = CASE WHEN $2 THEN 'waiting' ELSE 'done' END,
@@ -342,7 +343,7 @@ func (b *Bot) wakeCalls(ctx context.Context, tx pgx.Tx, r approvals.Request) err
 		  AND own.status = $3
 		  AND c.request_id = own.id
 		  AND c.state = 'waiting'
-		RETURNING c.channel, c.event_id`, r.ID, r.Status == approvals.Approved, string(r.Status))
+		RETURNING c.channel, c.event_id`, r.ID, goesOn, string(r.Status))
 	if err != nil {
 		return fmt.Errorf("find waiting calls: %w", err)
 	}
@@ -351,7 +352,7 @@ func (b *Bot) wakeCalls(ctx context.Context, tx pgx.Tx, r approvals.Request) err
 		return fmt.Errorf("find waiting calls: %w", err)
 	}
 	for _, c := range calls {
-		if r.Status != approvals.Approved {
+		if !goesOn {
 			break
 		}
 		if err := b.queueCall(ctx, tx, c); err != nil {

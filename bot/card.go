@@ -137,6 +137,8 @@ func stands(r approvals.Request) string {
 		approvals.Expired: "⌛ Expired", approvals.Cancelled: "🚫 Cancelled",
 	}[r.Status]
 	switch {
+	case r.Unclaimed() && r.Stopped != nil:
+		words = "🚫 Approved, not run"
 	case r.Executing():
 		words = "▶ Running"
 	case r.Outcome != nil:

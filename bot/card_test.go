@@ -117,11 +117,24 @@ func TestCardsLookAsTheyDid(t *testing.T) {
 		"approved-hour":      approved(policy.Once, nothing),
 		"approved-tool":      approved(policy.Persistent, func(r *approvals.Request) { r.Extent = new(approvals.WholeTool) }),
 		"approved-arguments": approved(policy.Persistent, func(r *approvals.Request) { r.Extent = new(approvals.TheseArguments) }),
-		"running":            approved(policy.Single, func(r *approvals.Request) { r.ClaimedAt = new(noon.Add(11 * time.Minute)) }),
-		"succeeded":          ran(approvals.Succeeded),
-		"failed":             ran(approvals.Failed),
-		"unknown":            ran(approvals.Unknown),
-		"rejected":           closed(approvals.Rejected, func(r *approvals.Request) { r.Reason = new("wrong\nrepository\u202e") }),
+		"stopped": approved(policy.Single, func(r *approvals.Request) {
+			r.Stopped = new("the rules for this call changed; asked anew as request 13")
+		}),
+		"stopped-hour": func() approvals.Request {
+			r := ran(approvals.Succeeded)
+			r.Resolution, r.Stopped = new(policy.Once), new("the tool's description changed; asked anew as request 13")
+			return r
+		}(),
+		"superseded": closed(approvals.Cancelled, func(r *approvals.Request) {
+			r.ResolvedName, r.ResolvedVia = new("Holm"), new("system")
+			r.Stopped = new("the rules for this call changed; asked anew as request 13")
+			r.Reason = r.Stopped
+		}),
+		"running":   approved(policy.Single, func(r *approvals.Request) { r.ClaimedAt = new(noon.Add(11 * time.Minute)) }),
+		"succeeded": ran(approvals.Succeeded),
+		"failed":    ran(approvals.Failed),
+		"unknown":   ran(approvals.Unknown),
+		"rejected":  closed(approvals.Rejected, func(r *approvals.Request) { r.Reason = new("wrong\nrepository\u202e") }),
 		"expired": closed(approvals.Expired, func(r *approvals.Request) {
 			r.ResolvedBy, r.ResolvedName, r.ResolvedVia = nil, nil, nil
 		}),

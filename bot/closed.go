@@ -13,6 +13,9 @@ import (
 // closedNotes tell who decided, when, what that allowed, and what the call did.
 func closedNotes(r approvals.Request, k Clock) []string {
 	notes := []string{sentence(ending(r, k))}
+	if r.Superseded() {
+		return append(notes, sentence(oneLine(*r.Stopped, maxText)))
+	}
 	if r.Reason != nil {
 		notes = append(notes, "Reason: "+quoted(*r.Reason))
 	}
@@ -27,6 +30,9 @@ func closedNotes(r approvals.Request, k Clock) []string {
 	}
 	if r.Status == approvals.Approved {
 		notes = append(notes, execution(r, k))
+	}
+	if r.Stopped != nil && r.ClaimedAt != nil {
+		notes = append(notes, "No further call is let through: "+oneLine(*r.Stopped, maxText)+".")
 	}
 	return notes
 }
@@ -88,6 +94,8 @@ func decider(r approvals.Request) string {
 // execution is what the approved call did so far.
 func execution(r approvals.Request, k Clock) string {
 	switch {
+	case r.ClaimedAt == nil && r.Stopped != nil:
+		return "The call has not run: " + oneLine(*r.Stopped, maxText) + "."
 	case r.ClaimedAt == nil && r.Revoked != nil:
 		return "The call has not run."
 	case r.ClaimedAt == nil:

@@ -117,7 +117,7 @@ func TestAnOlderStateNeverOverwritesANewerOne(t *testing.T) {
 	entered, release := w.hold("update")
 	w.decide(r, ann, true)
 	<-entered // the edit to "approved" is under way
-	claimed, ok, err := w.svc.Claim(w.ctx, r.ID)
+	claimed, ok, err := w.claim(r, nil)
 	if err != nil || !ok {
 		t.Fatalf("claim: %v, %v", ok, err)
 	}
@@ -371,7 +371,7 @@ func TestRequestersAreToldInTheirOwnChat(t *testing.T) {
 	ran := w.askAs("main", gus, `{"n":2}`, nil)
 	w.decide(ran, ann, true)
 	w.see("the approval", func() bool { return w.told("gus", "Request #2", "approved, this call only, by Ann") })
-	claimed, _, err := w.svc.Claim(w.ctx, ran.ID)
+	claimed, _, err := w.claim(ran, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,10 +61,11 @@ func (s *shop) Call(ctx context.Context, c bot.ToolCall) (bot.ToolAnswer, error)
 	if err != nil {
 		return bot.ToolAnswer{}, err
 	}
-	r, err := s.svc.Ask(ctx, approvals.Call{
+	call := approvals.Call{
 		Session: c.Session, RequesterName: "someone", ResourceType: "tool", ResourceKey: c.Tool, Args: args,
 		Rule: policy.Row{ID: "rule", AgentID: c.Session.AgentID, ResourceType: "tool", ResourceKey: c.Tool, Version: 1, Effect: policy.RequireApproval},
-	})
+	}
+	r, err := s.svc.Ask(ctx, call)
 	switch {
 	case err != nil:
 		return bot.ToolAnswer{}, err
@@ -73,7 +74,7 @@ func (s *shop) Call(ctx context.Context, c bot.ToolCall) (bot.ToolAnswer, error)
 	case !r.Unclaimed():
 		return bot.ToolAnswer{Ended: &r}, nil
 	}
-	if _, ok, err := s.svc.Claim(ctx, r.ID); err != nil || !ok {
+	if _, ok, err := s.svc.Claim(ctx, r, call); err != nil || !ok {
 		return bot.ToolAnswer{Waits: r.ID}, err
 	}
 	if err := c.Sending(ctx, r.ID); err != nil {

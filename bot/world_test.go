@@ -152,20 +152,28 @@ func (w *world) ask(args string) approvals.Request { return w.askAs("main", "age
 
 func (w *world) askAs(agent, requester, args string, settings *policy.ApprovalSettings) approvals.Request {
 	w.t.Helper()
-	decoded := must(policy.ParseArgs([]byte(args)))
-	r, err := w.svc.Ask(w.ctx, approvals.Call{
-		Session:       session.Session{ID: "key:" + agent + requester, AgentID: agent, Kind: session.Key, RequesterID: requester},
-		RequesterName: "requester of " + agent, ResourceType: "tool", ResourceKey: "github__create_issue",
-		Args: decoded,
-		Rule: policy.Row{
-			ID: "rule", AgentID: agent, ResourceType: "tool", ResourceKey: "github__*", Version: 1,
-			Effect: policy.RequireApproval, Scope: policy.Scope{Approval: settings}, Note: "issues are public",
-		},
-	})
+	r, err := w.svc.Ask(w.ctx, callAs(agent, requester, args, settings))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return r
+}
+
+func callAs(agent, requester, args string, settings *policy.ApprovalSettings) approvals.Call {
+	return approvals.Call{
+		Session:       session.Session{ID: "key:" + agent + requester, AgentID: agent, Kind: session.Key, RequesterID: requester},
+		RequesterName: "requester of " + agent, ResourceType: "tool", ResourceKey: "github__create_issue",
+		Args: must(policy.ParseArgs([]byte(args))),
+		Rule: policy.Row{
+			ID: "rule", AgentID: agent, ResourceType: "tool", ResourceKey: "github__*", Version: 1,
+			Effect: policy.RequireApproval, Scope: policy.Scope{Approval: settings}, Note: "issues are public",
+		},
+	}
+}
+
+// claim takes a request of askAs for its execution.
+func (w *world) claim(r approvals.Request, settings *policy.ApprovalSettings) (approvals.Request, bool, error) {
+	return w.svc.Claim(w.ctx, r, callAs(r.AgentID, r.RequesterID, string(r.ArgsBytes), settings))
 }
 
 // card waits for the card of r at a person.

@@ -19,12 +19,12 @@ import (
 // stands, or asks and waits. again asks the caller to judge the call anew,
 // because what held before may not hold any more.
 func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadline time.Time) (_ json.RawMessage, again bool, _ error) {
-	ask := j.question(c, g.requesterName(ctx, c.caller))
+	ask, _ := j.question(c, g.requesterName(ctx, c.caller))
 	ask.Realtime = g.askable(c, j)
 	if r, ok, err := g.begunMeanwhile(ctx, c); err != nil {
 		return nil, false, err
 	} else if ok {
-		return g.attached(ctx, c, j, r, deadline, true)
+		return g.attached(ctx, c, j, ask, r, deadline, true)
 	}
 	if _, ok, err := g.Approvals.UseWindow(ctx, ask); err != nil {
 		return nil, false, err
@@ -33,10 +33,23 @@ func (g *Gateway) blocked(ctx context.Context, c *toolCall, j *judgement, deadli
 		return result, false, err
 	}
 	r, err := g.Approvals.Ask(ctx, ask)
+	if g.outdated(c, err) {
+		return nil, true, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
-	return g.attached(ctx, c, j, r, deadline, false)
+	return g.attached(ctx, c, j, ask, r, deadline, false)
+}
+
+// outdated tells whether the call was judged by rules that hold no more, and has
+// the next look at them find those that do.
+func (g *Gateway) outdated(c *toolCall, err error) bool {
+	if !errors.Is(err, approvals.ErrRulesChanged) {
+		return false
+	}
+	g.Rules.Refresh(c.caller.AgentID)
+	return true
 }
 
 // begunMeanwhile gives the request that c has waited for before, where another call
@@ -54,7 +67,7 @@ func (g *Gateway) begunMeanwhile(ctx context.Context, c *toolCall) (r approvals.
 // attach to one request share its one execution and its result, as long as they are
 // one person: two who were parted meanwhile are asked about each by themselves.
 // waited tells that the call has waited for it before.
-func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r approvals.Request, deadline time.Time, waited bool) (_ json.RawMessage, again bool, err error) {
+func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, ask approvals.Call, r approvals.Request, deadline time.Time, waited bool) (_ json.RawMessage, again bool, err error) {
 	for {
 		if r.Status == approvals.Pending || r.Executing() {
 			waited = true
@@ -72,15 +85,19 @@ func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r app
 		switch {
 		case r.Status == approvals.Pending, r.Executing():
 			return nil, false, g.required(ctx, r)
-		case r.Status == approvals.Approved && !own:
+		case r.Status == approvals.Approved && !own, r.Superseded():
 			return nil, true, nil
 		case r.Unclaimed():
 			if waited {
-				if again, err := g.recheck(ctx, c, j); again || err != nil {
+				if j, ask, again, err = g.recheck(ctx, c, r); again || err != nil {
 					return nil, again, err
 				}
 			}
-			claimed, ok, err := g.claim(ctx, r.ID)
+			waited = true
+			claimed, ok, err := g.claim(ctx, r, ask)
+			if g.outdated(c, err) {
+				continue
+			}
 			if err != nil {
 				return nil, false, err
 			}
@@ -94,7 +111,6 @@ func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r app
 			if r.Unclaimed() {
 				return nil, true, nil // the approval does not stand any more
 			}
-			waited = true
 		case r.Status == approvals.Approved:
 			return g.ended(ctx, r, waited)
 		default:
@@ -103,20 +119,44 @@ func (g *Gateway) attached(ctx context.Context, c *toolCall, j *judgement, r app
 	}
 }
 
-// recheck makes sure after a wait that the caller is still there and that its
-// key and the verdict are still the same.
-func (g *Gateway) recheck(ctx context.Context, c *toolCall, before *judgement) (again bool, _ error) {
+// recheck makes sure after a wait that the caller is still there and that its key
+// is still good, and gives the call as it is judged now. again is true where r does
+// not answer the question that it would be put as.
+func (g *Gateway) recheck(ctx context.Context, c *toolCall, r approvals.Request) (j *judgement, ask approvals.Call, again bool, err error) {
 	if isClosed(c.gone) {
-		return false, context.Canceled // a retry claims it
+		return nil, ask, false, context.Canceled // a retry claims it
 	}
 	if err := c.reprove(ctx); err != nil {
-		return false, err
+		return nil, ask, false, err
 	}
-	now, err := g.judge(ctx, c, before.request.Args)
+	args, err := policy.ParseArgs(c.args)
 	if err != nil {
-		return false, err
+		return nil, ask, false, err
 	}
-	return now.differs(before), nil
+	if j, err = g.judge(ctx, c, args); err != nil {
+		return nil, ask, false, err
+	}
+	ask, again, err = g.answered(ctx, c, j, r)
+	return j, ask, again, err
+}
+
+// answered gives the question that the call would be put as now. again is true
+// where r is no answer to it; where nothing is asked anew, r notes why it ran nothing.
+func (g *Gateway) answered(ctx context.Context, c *toolCall, j *judgement, r approvals.Request) (ask approvals.Call, again bool, _ error) {
+	ask, asks := j.question(c, g.requesterName(ctx, c.caller))
+	why := ""
+	switch {
+	case j.verdict.Decision == policy.Deny:
+		why = j.reason()
+	case asks && ask.Answers(r):
+		return ask, false, nil
+	case j.verdict.Decision == policy.Allow:
+		why = "other rules hold now, and by them no answer is needed"
+	}
+	if why == "" {
+		return ask, true, nil
+	}
+	return ask, true, g.Approvals.HoldBack(ctx, r.ID, why)
 }
 
 // sameCaller refuses a late call whose key speaks for another person than when it

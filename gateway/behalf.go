@@ -61,11 +61,14 @@ var behalfRule = policy.Row{
 // who may do what on behalf of somebody: it could take all other questions away.
 func (g *Gateway) seenByAnOwner(c *toolCall, j *judgement) {
 	b := g.builtins[j.entry.Tool]
-	if !c.caller.OnBehalf || j.entry.Server != "" || b == nil || !b.Governs || j.verdict.Decision != policy.Allow {
+	if !c.caller.OnBehalf || j.entry.Server != "" || b == nil || !b.Governs {
 		return
 	}
 	rule := behalfRule
 	rule.AgentID, rule.ResourceKey = c.caller.AgentID, j.entry.Key
-	j.verdict.Decision, j.verdict.Step = policy.RequireApproval, policy.StepApproval
-	j.verdict.Rule, j.verdict.Settings = &rule, rule.Scope.Approval
+	j.behalf = &rule
+	if j.verdict.Decision == policy.Allow {
+		j.verdict.Decision, j.verdict.Step = policy.RequireApproval, policy.StepApproval
+		j.verdict.Rule, j.verdict.Settings = &rule, rule.Scope.Approval
+	}
 }

@@ -45,6 +45,9 @@ type toolCall struct {
 	gone <-chan struct{}
 	// waited is the request that the call has waited for before; empty for none.
 	waited string
+	// listed tells that the caller was told of the tool before: what denies it since
+	// is told by name.
+	listed bool
 	// sending is asked in the moment before the call is executed, with the
 	// request that was approved for it, if any; its error stops the call. Optional.
 	sending func(ctx context.Context, requestID string) error

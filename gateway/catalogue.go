@@ -51,6 +51,8 @@ type entry struct {
 	HasOutputSchema bool
 	// maps say which arguments name files and commands.
 	maps []servers.Map
+	// made is how the tool is made and served.
+	made definition
 	raw  json.RawMessage
 }
 
@@ -103,25 +105,21 @@ func (c *catalogue) build(clients []*runningClient, p policy.Principal, rules *r
 	s := &snapshot{policyVersion: rules.Version, set: rules.Set, byName: map[string]*entry{}}
 	var entries []*entry
 	for _, client := range clients {
-		server := client.server.Name
 		for _, t := range client.Known() {
-			key := servers.ResourceKey(server, t.Name)
-			if !rules.Listed(p, key, server) {
+			key := servers.ResourceKey(client.server.Name, t.Name)
+			if !rules.Listed(p, key, client.server.Name) {
 				continue
 			}
-			e, err := newEntry(server, key, t)
+			e, err := client.entry(key, t)
 			if err != nil || s.byName[e.Exposed] != nil {
 				continue // one broken or ambiguous definition must not hide the others
 			}
-			e.maps = client.server.MapsOf(t.Name)
 			s.byName[e.Exposed] = e
 			entries = append(entries, e)
 		}
 	}
 	for name, b := range c.builtins {
-		if raw, err := b.definition(); err == nil && rules.Listed(p, name, "") {
-			// A plain name: those of upstream tools begin with mcp__.
-			e := &entry{Exposed: name, Key: name, Tool: name, raw: raw}
+		if e, err := b.entry(); err == nil && rules.Listed(p, name, "") {
 			s.byName[name] = e
 			entries = append(entries, e)
 		}
@@ -142,11 +140,42 @@ func (c *catalogue) settle(ctx context.Context) {
 	all.Wait()
 }
 
-func newEntry(server, key string, t upstream.Tool) (*entry, error) {
-	e := &entry{Exposed: exposedName(key), Key: key, Server: server, Tool: t.Name}
+func (c *runningClient) entry(key string, t upstream.Tool) (*entry, error) {
+	e := &entry{
+		Exposed: exposedName(key), Key: key, Server: c.server.Name, Tool: t.Name,
+		maps: c.server.MapsOf(t.Name), made: c.made.of(c.server, t),
+	}
 	var err error
 	e.raw, e.HasOutputSchema, err = renamed(t.Raw, e.Exposed)
 	return e, err
+}
+
+// entry has a plain name: those of upstream tools begin with mcp__.
+func (b *Builtin) entry() (*entry, error) {
+	raw, err := b.definition()
+	return &entry{Exposed: b.Name, Key: b.Name, Tool: b.Name, raw: raw}, err
+}
+
+// concealed gives the tool of a caller who has been told of it before, whether or
+// not they may see it now.
+func (c *catalogue) concealed(ctx context.Context, p policy.Principal, name string) (*entry, *snapshot, error) {
+	s, err := c.get(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b := c.builtins[name]; b != nil {
+		e, err := b.entry()
+		return e, s, err
+	}
+	for _, client := range c.upstreams.all(ctx) {
+		for _, t := range client.Known() {
+			if key := servers.ResourceKey(client.server.Name, t.Name); exposedName(key) == name {
+				e, err := client.entry(key, t)
+				return e, s, err
+			}
+		}
+	}
+	return nil, nil, &UnknownToolError{Name: name}
 }
 
 // modelName is what the common model providers accept as a tool's name.

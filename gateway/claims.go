@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -50,18 +51,23 @@ func (c *claims) leave(id string) {
 	delete(c.byID, id)
 }
 
-// claim takes the approval for one execution, whether or not its caller leaves
-// meanwhile. A claim that failed may have been committed all the same; nothing
+// claim takes the approval for one execution of what is asked now, whether or not
+// its caller leaves meanwhile. A claim that failed may have been committed all the same; nothing
 // was sent, so it is given back.
-func (g *Gateway) claim(ctx context.Context, id string) (approvals.Request, bool, error) {
+func (g *Gateway) claim(ctx context.Context, waiting approvals.Request, ask approvals.Call) (approvals.Request, bool, error) {
+	id := waiting.ID
 	mine, err := g.claims.enter(id)
 	if mine == nil {
 		return approvals.Request{}, false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	r, ok, err := g.askForClaim(ctx, id)
+	r, ok, err := g.askForClaim(ctx, waiting, ask)
 	mine.err = err
 	close(mine.answered)
+	if errors.Is(err, approvals.ErrRulesChanged) {
+		g.claims.leave(id)
+		return r, false, err
+	}
 	if err != nil {
 		g.settle(id, func() error { return g.Approvals.Release(ctx, id) })
 		return r, false, err
@@ -72,9 +78,9 @@ func (g *Gateway) claim(ctx context.Context, id string) (approvals.Request, bool
 	return r, ok, nil
 }
 
-func (g *Gateway) askForClaim(ctx context.Context, id string) (_ approvals.Request, _ bool, err error) {
+func (g *Gateway) askForClaim(ctx context.Context, waiting approvals.Request, ask approvals.Call) (_ approvals.Request, _ bool, err error) {
 	defer caught.Err(g.Log, "claim", &err)
-	return g.Approvals.Claim(ctx, id)
+	return g.Approvals.Claim(ctx, waiting, ask)
 }
 
 // settlePause is the time between two tries to settle.

@@ -109,11 +109,14 @@ func toolOn(server, key string) string {
 // admit uses an approval that stands, or asks and waits. again asks for the call
 // to be judged anew, because what held before may not hold any more.
 func (g *Gateway) admit(ctx context.Context, e Enforcement, c *toolCall, j *judgement, deadline time.Time) (_ Enforced, again bool, _ error) {
-	ask := j.question(c, g.requesterName(ctx, c.caller))
+	ask, _ := j.question(c, g.requesterName(ctx, c.caller))
 	if id, ok, err := g.Approvals.UseWindow(ctx, ask); err != nil || ok {
 		return Enforced{GrantID: id}, false, err
 	}
 	r, err := g.Approvals.Ask(ctx, ask)
+	if g.outdated(c, err) {
+		return Enforced{}, true, nil
+	}
 	if err != nil {
 		return Enforced{}, false, err
 	}
@@ -130,44 +133,50 @@ func (g *Gateway) admit(ctx context.Context, e Enforcement, c *toolCall, j *judg
 	switch {
 	case r.Status == approvals.Pending:
 		return Enforced{}, false, g.required(ctx, r)
+	case r.Superseded():
+		return Enforced{}, true, nil
 	case r.Status != approvals.Approved:
 		return Enforced{}, false, g.tell(ctx, r)
 	case !r.Unclaimed(), !own:
 		return Enforced{}, true, nil // another call has it
 	}
-	if waited {
-		if again, err := g.reweigh(ctx, e, c, j); again || err != nil {
-			return Enforced{}, again, err
+	for ; ; waited = true {
+		if waited {
+			if ask, again, err = g.reweigh(ctx, e, c, r); again || err != nil {
+				return Enforced{}, again, err
+			}
+		}
+		done, again, err := g.claimOutside(ctx, r, ask)
+		if !g.outdated(c, err) {
+			return done, again, err
 		}
 	}
-	return g.claimOutside(ctx, r.ID)
 }
 
-// reweigh makes sure after a wait that the caller is still there and may still
-// ask, and that the verdict is the same.
-func (g *Gateway) reweigh(ctx context.Context, e Enforcement, c *toolCall, before *judgement) (again bool, _ error) {
+// reweigh is recheck for a call that its caller runs.
+func (g *Gateway) reweigh(ctx context.Context, e Enforcement, c *toolCall, r approvals.Request) (ask approvals.Call, again bool, _ error) {
 	if isClosed(c.gone) {
-		return false, context.Canceled // a retry claims it
+		return ask, false, context.Canceled // a retry claims it
 	}
 	if err := e.Reprove(ctx); err != nil {
-		return false, err
+		return ask, false, err
 	}
 	now, err := g.weigh(ctx, e)
 	if err != nil {
-		return false, err
+		return ask, false, err
 	}
-	return now.differs(before), nil
+	return g.answered(ctx, c, now, r)
 }
 
 // claimOutside spends the approval on this call. A caller that has left before
 // it could be told has run nothing.
-func (g *Gateway) claimOutside(ctx context.Context, id string) (_ Enforced, again bool, _ error) {
-	claimed, ok, err := g.Approvals.ClaimOutside(context.WithoutCancel(ctx), id)
+func (g *Gateway) claimOutside(ctx context.Context, r approvals.Request, ask approvals.Call) (_ Enforced, again bool, _ error) {
+	claimed, ok, err := g.Approvals.ClaimOutside(context.WithoutCancel(ctx), r, ask)
 	if err != nil || !ok {
 		return Enforced{}, err == nil, err
 	}
 	if ctx.Err() != nil {
-		return Enforced{}, false, errors.Join(ctx.Err(), g.Approvals.ReleaseOutside(context.WithoutCancel(ctx), id))
+		return Enforced{}, false, errors.Join(ctx.Err(), g.Approvals.ReleaseOutside(context.WithoutCancel(ctx), claimed.ID))
 	}
 	return Enforced{GrantID: claimed.ID, RequestID: claimed.ID}, false, nil
 }

@@ -283,11 +283,14 @@ func TestDenyThatAppearsWhileWaitingWins(t *testing.T) {
 	request := r.asked(approvals.Pending)
 	r.rule("record", policy.Deny, policy.Scope{})
 	r.decide(request, true, policy.Single, "")
-	if got := <-done; got.Err == nil {
-		t.Errorf("got %+v, want a refusal", got)
+	if got := <-done; got.Kind != "AUTHORIZATION_DENIED" || !strings.Contains(got.Text, "deny on tool mcp__fix__record") {
+		t.Errorf("got %+v, want a refusal that names the rule", got)
 	}
 	if ran := r.ran(); ran != nil {
 		t.Errorf("the upstream saw %v", ran)
+	}
+	if now := r.get(request); !now.Unclaimed() || now.Stopped == nil || !strings.Contains(*now.Stopped, "deny on tool mcp__fix__record") {
+		t.Errorf("the request says %v", now.Stopped)
 	}
 }
 

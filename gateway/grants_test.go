@@ -52,7 +52,8 @@ func TestARevokedAlwaysIsAskedAgain(t *testing.T) {
 	}
 }
 
-// unknownTool is what is said of a tool that is denied whatever its arguments are.
+// unknownTool is what is said of a tool that is denied whatever its arguments are,
+// but to a call that was held.
 const unknownTool = `Unknown tool: `
 
 // TestDenyEndsWhatWasApproved: a rule that is turned to deny stops the calls that
@@ -67,7 +68,7 @@ func TestDenyEndsWhatWasApproved(t *testing.T) {
 	waiting := r.asked(approvals.Pending)
 	held := r.held(r.client(nil).ID(), `{'n':1}`)
 	r.decideWhileDenied(waiting, policy.Once)
-	if got := <-held; !strings.Contains(got, unknownTool) {
+	if got := <-held; !strings.Contains(got, "deny on tool mcp__fix__record") {
 		t.Errorf("the held call got %s", got)
 	}
 	for _, n := range []int{1, 2} {
@@ -94,7 +95,7 @@ func TestDenyIsAboveAlways(t *testing.T) {
 	call(t.Context(), session, "record", map[string]any{"n": 1})
 	held := r.held(r.client(nil).ID(), `{'n':1}`)
 	r.decideWhileDenied(r.asked(approvals.Pending), policy.Persistent)
-	if got := <-held; !strings.Contains(got, unknownTool) {
+	if got := <-held; !strings.Contains(got, "deny on tool mcp__fix__record") {
 		t.Errorf("the held call got %s", got)
 	}
 	if got := call(t.Context(), session, "record", map[string]any{"n": 2}); got.Err == nil || !strings.Contains(got.Err.Error(), unknownTool) || r.ran() != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type judgement struct {
 	resourceType, resourceKey string
 	request                   policy.Request
 	verdict                   policy.Result
+	// behalf is the row that asks because a program makes the call for a person; nil
+	// for none.
+	behalf *policy.Row
 }
 
 // resource is what a person is asked about.
@@ -38,9 +42,13 @@ func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*ju
 		return nil, fmt.Errorf("read principal: %w", err)
 	}
 	e, snap, err := g.catalogue.find(ctx, p, c.name)
+	if _, unknown := errors.AsType[*UnknownToolError](err); unknown && c.listed {
+		e, snap, err = g.catalogue.concealed(ctx, p, c.name)
+	}
 	if err != nil {
 		return nil, err
 	}
+	c.listed = true
 	j := &judgement{entry: e, snapshot: snap, request: policy.Request{
 		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: servers.Resources(e.Server, e.maps, args),
 	}}
@@ -87,76 +95,73 @@ func withRole(name string, role policy.Role) string {
 	return fmt.Sprintf("%s (%s)", name, role)
 }
 
-// question is the request for approval that stands for every rule that wants
-// the call approved: an answer to one of them must not pass for another's.
-func (j *judgement) question(c *toolCall, requester string) approvals.Call {
+// defaultRule stands for an agent's default decision to ask.
+func (j *judgement) defaultRule() *policy.Row {
+	return &policy.Row{ID: approvals.DefaultRule, AgentID: j.request.Principal.AgentID, ResourceType: policy.TypeTool,
+		ResourceKey: "*", Effect: policy.RequireApproval, Version: 1, Note: "the agent's default decision"}
+}
+
+// asking are all rows that want the call approved, whatever was approved before, by
+// id: an agent's default decision counts as a row of its own.
+func (j *judgement) asking() []*policy.Row {
+	rows, byDefault := j.snapshot.set.Asks(j.request)
+	if byDefault {
+		rows = append(rows, j.defaultRule())
+	}
+	if j.behalf != nil {
+		rows = append(rows, j.behalf)
+	}
+	slices.SortFunc(rows, func(a, b *policy.Row) int { return strings.Compare(a.ID, b.ID) })
+	return rows
+}
+
+// question is the request for approval that stands for every rule that wants the
+// call approved, as it would be put now: an answer to one of them must not pass for
+// another's, and none for a rule, a server or a tool that was another then. ok is
+// false where no rule wants it.
+func (j *judgement) question(c *toolCall, requester string) (ask approvals.Call, ok bool) {
+	rows := j.asking()
+	if len(rows) == 0 {
+		return ask, false
+	}
 	resourceType, key := j.resource()
-	ask := approvals.Call{
+	ask = approvals.Call{
 		Session: c.session, RequesterName: withRole(requester, j.request.Principal.Role), ResourceType: resourceType, ResourceKey: key, Outside: c.outside,
-		Args: j.request.Args, Rule: j.askingRule(),
+		Args: j.request.Args, Rule: *rows[0], PolicyVersion: j.snapshot.policyVersion, Basis: approvals.Basis{Made: j.entry.made.parts},
 	}
 	if c.caller.OnBehalf {
 		ask.ByKey = c.caller.KeyPrefix
 	}
 	var ids, words []string
-	for _, reason := range j.snapshot.set.Explain(j.request).Reasons {
-		if reason.Effect != policy.RequireApproval {
-			continue
-		}
-		ids = append(ids, reason.RowID)
-		if why := approvals.WhyOf(reason.Note, reason.Maker); !slices.Contains(words, why) {
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+		if why := approvals.WhyOf(row.Note, row.Maker); !slices.Contains(words, why) {
 			words = append(words, why)
 		}
-		ask.Opens = append(ask.Opens, j.openings(reason)...)
+		ask.Basis.Rules = append(ask.Basis.Rules, approvals.RuleVersion{ID: row.ID, Version: row.Version})
+		ask.Opens = append(ask.Opens, j.openings(row)...)
 	}
-	if len(ids) == 0 && resourceType != policy.TypeTool {
-		// The agent's default asked, which is about the tool alone.
-		ask.Opens = []approvals.Opening{{ResourceType: policy.TypeTool, ResourceKey: j.entry.Key}}
-	}
+	ask.Rule.Scope.Approval = policy.Strictest(rows)
 	if len(ids) > 1 {
-		slices.Sort(ids)
-		ask.Rule.ID = strings.Join(slices.Compact(ids), "+")
-		ask.Why = strings.Join(words, "; ")
+		ask.Rule.ID, ask.Why = strings.Join(ids, "+"), strings.Join(words, "; ")
 	}
-	return ask
-}
-
-// askingRule is the row that wants the approval, with the settings of all that
-// do; an agent's default decision counts as a row of its own.
-func (j *judgement) askingRule() policy.Row {
-	rule := policy.Row{ID: approvals.DefaultRule, AgentID: j.request.Principal.AgentID, ResourceType: policy.TypeTool,
-		ResourceKey: "*", Effect: policy.RequireApproval, Version: 1, Note: "the agent's default decision"}
-	if j.verdict.Rule != nil {
-		rule = *j.verdict.Rule
-	}
-	rule.Scope.Approval = j.verdict.Settings
-	return rule
+	return ask, true
 }
 
 // openings are what a persistent approval opens in answer to one rule: the
 // tool, or the very files or commands that this call reaches.
-func (j *judgement) openings(reason policy.Reason) (all []approvals.Opening) {
-	if reason.ResourceType == policy.TypeTool || reason.ResourceType == policy.TypeMCP {
+func (j *judgement) openings(rule *policy.Row) (all []approvals.Opening) {
+	if rule.ResourceType == policy.TypeTool || rule.ResourceType == policy.TypeMCP {
 		return []approvals.Opening{{
-			ResourceType: policy.TypeTool, ResourceKey: j.entry.Key, Scope: policy.Scope{Approves: reason.RowID},
+			ResourceType: policy.TypeTool, ResourceKey: j.entry.Key, Scope: policy.Scope{Approves: rule.ID},
 		}}
 	}
 	for _, r := range j.request.Resources {
-		if r.Type == reason.ResourceType && r.Missing == "" {
+		if r.Type == rule.ResourceType && r.Missing == "" {
 			all = append(all, approvals.Opening{ResourceType: r.Type, ResourceKey: r.Key(), Scope: policy.Scope{
-				Approves: reason.RowID, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
+				Approves: rule.ID, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
 			}})
 		}
 	}
 	return all
-}
-
-// differs tells whether another verdict, or a question of another rule, came of
-// a later look.
-func (j *judgement) differs(before *judgement) bool {
-	if j.verdict.Step == policy.StepApproved {
-		return false // the persistent approval of this very request
-	}
-	a, b := before.askingRule(), j.askingRule()
-	return j.verdict.Decision != before.verdict.Decision || a.ID != b.ID || a.Version != b.Version
 }

@@ -64,7 +64,8 @@ func (g *Gateway) CallAsPerson(ctx context.Context, p PersonCall) (PersonAnswer,
 	}
 	sent := false
 	_, result, err := g.call(ctx, &toolCall{
-		id: uuid.Must(uuid.NewV7()).String(), caller: caller, session: p.Session, reprove: member, name: p.Tool, args: p.Args, waited: p.Waited,
+		id: uuid.Must(uuid.NewV7()).String(), caller: caller, session: p.Session, reprove: member, name: p.Tool, args: p.Args,
+		waited: p.Waited, listed: p.Waited != "",
 		sending: func(ctx context.Context, requestID string) error {
 			err := p.Sending(ctx, requestID)
 			sent = sent || err == nil

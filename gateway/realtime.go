@@ -28,7 +28,7 @@ const maxAskedArgs = 8 << 10
 // session first: not at all, unless they own the agent, the rule lets one owner
 // decide without a reason, and their client can ask.
 func (g *Gateway) askable(c *toolCall, j *judgement) time.Duration {
-	settings := j.askingRule().Scope.Approval
+	settings := policy.Strictest(j.asking())
 	switch {
 	case c.elicit == nil, c.caller.UserID == "", j.request.Principal.Role != policy.Owner, len(c.args) > maxAskedArgs:
 		return 0

@@ -39,6 +39,7 @@ type upstreams struct {
 type runningClient struct {
 	*upstream.Client
 	server servers.Server
+	made   definitions
 	stop   context.CancelFunc
 	ended  chan struct{}
 }

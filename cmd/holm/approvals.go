@@ -114,6 +114,8 @@ func answerText(r approvals.Wire) string {
 		return text
 	case r.Outcome != nil:
 		return string(*r.Outcome)
+	case r.Stopped != nil && r.Status == approvals.Approved:
+		return "not run: " + *r.Stopped
 	case r.Resolution != nil:
 		return resolutionText(r) + " by " + orDash(r.ResolvedName)
 	}
@@ -211,6 +213,12 @@ func printRequest(w io.Writer, r approvals.Wire) {
 	}
 	if r.Reason != nil {
 		line("reason", *r.Reason)
+	}
+	if r.Changed != "" {
+		line("asked anew", r.Changed)
+	}
+	if r.Stopped != nil && r.Status == approvals.Approved {
+		line("stopped", *r.Stopped)
 	}
 	if r.Outcome != nil {
 		line("outcome", string(*r.Outcome))

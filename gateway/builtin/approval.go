@@ -76,6 +76,10 @@ type approval struct {
 	TryDifferently bool                `json:"tryDifferently,omitempty"`
 	// Executing is true while the approved call runs.
 	Executing bool `json:"executing"`
+	// Changed is what came between this question and an earlier one about the call.
+	Changed string `json:"changed,omitempty"`
+	// Stopped is why what was approved lets no call through any more, or did not.
+	Stopped *string `json:"stopped,omitempty"`
 	// Asked is how many asks share the question.
 	Asked      int                `json:"asked"`
 	Outcome    *approvals.Outcome `json:"outcome,omitempty"`
@@ -91,7 +95,7 @@ func shown(r approvals.Request) approval {
 		RequestID: r.ID, ShortID: r.ShortID, RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 		ResourceType: r.ResourceType, ResourceKey: r.Resource(), Args: r.Args, Rule: r.RuleText, Resolutions: r.Settings.Resolutions,
 		Status: r.Status, Resolution: r.Resolution, ResolvedName: r.ResolvedName, Reason: r.Reason, TryDifferently: r.TryDifferently,
-		Executing: r.Executing(), Asked: r.Asked, Outcome: r.Outcome,
+		Executing: r.Executing(), Changed: r.Settings.Changed, Stopped: r.Stopped, Asked: r.Asked, Outcome: r.Outcome,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt, Next: next(r),
 	}
 }
@@ -103,12 +107,16 @@ func next(r approvals.Request) string {
 		return "It waits for an owner's decision; silence is not consent. Wait with approval_wait. " + noWorkaround
 	case r.TryDifferently:
 		return "It is rejected and nothing was executed; the reviewer asks to try it differently. A changed call is a new question. " + noWorkaround
+	case r.Superseded():
+		return fmt.Sprintf("It was withdrawn and nothing was executed: %s. %s", *r.Stopped, noWorkaround)
 	case r.Status != approvals.Approved:
 		return fmt.Sprintf("It is %s and nothing was executed. %s", r.Status, noWorkaround)
 	case r.Executing() && r.Outside():
 		return "Whoever asked runs the call itself, and has not told its outcome yet."
 	case r.Executing():
 		return "The call is running. Make it again with the same arguments, or use approval_wait, to get its end; it does not run twice."
+	case r.ClaimedAt == nil && r.Stopped != nil:
+		return fmt.Sprintf("It was approved, and nothing was executed: %s. %s", *r.Stopped, noWorkaround)
 	case r.ClaimedAt == nil:
 		return "Make the call again with the same arguments: it runs now."
 	case *r.Outcome == approvals.Unknown:

@@ -113,13 +113,16 @@ func (d *desk) ask() (approvals.Request, error) {
 		return approvals.Request{}, err
 	}
 	turn := int(n) % len(d.agents)
+	return d.service.Ask(context.Background(), d.call(turn, fmt.Sprintf("user-%d-%d", turn, int(n)/len(d.agents)/5), args))
+}
+
+func (d *desk) call(turn int, requester string, args policy.Args) approvals.Call {
 	name, rule := d.agents[turn], d.rules[turn]
-	requester := fmt.Sprintf("user-%d-%d", turn, int(n)/len(d.agents)/5)
-	return d.service.Ask(context.Background(), approvals.Call{
+	return approvals.Call{
 		Session:       session.Session{ID: "key:" + requester, AgentID: name, Kind: session.Key, RequesterID: requester},
 		RequesterName: "a caller", ResourceType: policy.TypeTool, ResourceKey: "mcp__up__write", Args: args,
 		Rule: policy.Row{ID: rule.ID, AgentID: name, ResourceType: policy.TypeTool, ResourceKey: "mcp__up__write", Version: rule.Version},
-	})
+	}
 }
 
 // askMany puts n questions, outside the measured time.

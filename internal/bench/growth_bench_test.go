@@ -216,7 +216,9 @@ func (d *desk) fill(b *testing.B, rows int) {
 	ctx := context.Background()
 	for _, r := range d.askMany(b, len(d.agents)) {
 		must(b, d.decide(r))
-		_, ok, err := d.service.Claim(ctx, r.ID)
+		args, err := policy.ParseArgs(r.ArgsBytes)
+		must(b, err)
+		_, ok, err := d.service.Claim(ctx, r, d.call(slices.Index(d.agents, r.AgentID), r.RequesterID, args))
 		must(b, err)
 		if !ok {
 			b.Fatal("an approved request could not be claimed")

@@ -50,7 +50,7 @@ func TestADeletedRowEndsItsApproval(t *testing.T) {
 	if got := strings.TrimSpace(e.admin("GET", "/api/agents/main/grants", "").is(200).body); got != "[]" {
 		t.Errorf("still there: %s", got)
 	}
-	if _, ok, err := e.approvals.Claim(t.Context(), e.request.ID); err != nil || ok {
+	if _, ok, err := e.approvals.Claim(t.Context(), e.request, e.again(e.request)); err != nil || ok {
 		t.Errorf("the waiting call was let through (%v)", err)
 	}
 }

@@ -242,17 +242,23 @@ func clip(text string) string {
 // askAgain puts the same call as q from another session.
 func (w *world) askAgain(q approvals.Request) approvals.Request {
 	w.t.Helper()
-	args, err := policy.ParseArgs(q.ArgsBytes)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := w.approvals.Ask(context.Background(), approvals.Call{
-		Session:       session.Session{ID: "elsewhere", AgentID: q.AgentID, Kind: session.Key, RequesterID: q.RequesterID},
-		RequesterName: q.RequesterName, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Args: args,
-		Rule: policy.Row{ID: q.RuleID, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Version: q.Settings.RuleVersion},
-	})
+	r, err := w.approvals.Ask(context.Background(), w.again(q))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return r
+}
+
+// again is the same call as q from another session.
+func (w *world) again(q approvals.Request) approvals.Call {
+	w.t.Helper()
+	args, err := policy.ParseArgs(q.ArgsBytes)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return approvals.Call{
+		Session:       session.Session{ID: "elsewhere", AgentID: q.AgentID, Kind: session.Key, RequesterID: q.RequesterID},
+		RequesterName: q.RequesterName, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Args: args,
+		Rule: policy.Row{ID: q.RuleID, ResourceType: q.ResourceType, ResourceKey: q.ResourceKey, Version: q.Settings.RuleVersion},
+	}
 }

@@ -74,7 +74,7 @@ func TestWhoIsRemovedKeepsNothing(t *testing.T) {
 		t.Errorf("left %+v", left)
 	}
 	for _, r := range []approvals.Request{always, unused} {
-		if _, ok, err := w.approvals.Claim(t.Context(), r.ID); err != nil || ok {
+		if _, ok, err := w.approvals.Claim(t.Context(), r, w.again(r)); err != nil || ok {
 			t.Errorf("request %d lets its call through (%v)", r.ShortID, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestALoweredRoleGivesNothingBack(t *testing.T) {
 		t.Errorf("ended %+v", e)
 	}
 	w.admin("PATCH", at, `{"role":"owner"}`).is(200).into(&e)
-	if _, ok, err := w.approvals.Claim(t.Context(), r.ID); err != nil || ok {
+	if _, ok, err := w.approvals.Claim(t.Context(), r, w.again(r)); err != nil || ok {
 		t.Errorf("it lets the call through again (%v)", err)
 	}
 	if got := strings.TrimSpace(w.admin("GET", "/api/agents/main/grants", "").is(200).body); got != "[]" {

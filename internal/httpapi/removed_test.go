@@ -63,7 +63,7 @@ func TestARemovedServerTakesAlongWhatWasGranted(t *testing.T) {
 	if got := strings.TrimSpace(w.admin("GET", "/api/agents/main/grants", "").is(200).body); got != "[]" {
 		t.Errorf("grants %s", got)
 	}
-	if _, ok, err := w.approvals.Claim(t.Context(), always.ID); err != nil || ok {
+	if _, ok, err := w.approvals.Claim(t.Context(), always, w.again(always)); err != nil || ok {
 		t.Errorf("the approved call is let through (%v)", err)
 	}
 	w.admin("POST", reviewPath(open), `{"decision":"approved"}`).is(409, "already_decided")

@@ -41,6 +41,9 @@ type Server struct {
 	Maps      []Map
 	Version   int
 	CreatedAt time.Time
+	// Runs has the parts of what runs that were changed since the server was added,
+	// each with the version in which it was last.
+	Runs map[string]int
 }
 
 // Transport is "stdio" or "http".
@@ -194,11 +197,12 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 		if err != nil {
 			return err
 		}
-		before := s.Wire()
+		before, ran := s.Wire(), s.parts()
 		change(&s)
 		if err := s.check(); err != nil {
 			return err
 		}
+		s.note(ran)
 		secrets, err := st.seal(s)
 		if err != nil {
 			return err
@@ -210,9 +214,10 @@ func (st *Store) Modify(ctx context.Context, name, actor string, change func(*Se
 			    url = $4,
 			    secrets = $5,
 			    maps = $6,
+			    runs = $7,
 			    version = version + 1
 			WHERE name = $1`,
-			name, s.Transport(), append([]string{}, s.Command...), s.URL, secrets, append([]Map{}, s.Maps...))
+			name, s.Transport(), append([]string{}, s.Command...), s.URL, secrets, append([]Map{}, s.Maps...), s.Runs)
 		if err != nil {
 			return fmt.Errorf("modify server: %w", err)
 		}
@@ -280,7 +285,7 @@ func (st *Store) List(ctx context.Context) ([]Server, error) {
 
 func (st *Store) read(ctx context.Context, q db.Queryer, name, lock string) ([]Server, error) {
 	rows, err := q.Query(ctx, `
-		SELECT name, command, url, secrets, maps, version, created_at
+		SELECT name, command, url, secrets, maps, version, created_at, runs
 		FROM servers
 		WHERE $1 = '' OR name = $1
 		ORDER BY name
@@ -290,7 +295,7 @@ func (st *Store) read(ctx context.Context, q db.Queryer, name, lock string) ([]S
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Server, err error) {
 		var box []byte
-		if err := row.Scan(&s.Name, &s.Command, &s.URL, &box, &s.Maps, &s.Version, &s.CreatedAt); err != nil {
+		if err := row.Scan(&s.Name, &s.Command, &s.URL, &box, &s.Maps, &s.Version, &s.CreatedAt, &s.Runs); err != nil {
 			return s, err
 		}
 		plain, err := st.Secret.Open("servers/"+s.Name, box)

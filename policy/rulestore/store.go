@@ -111,6 +111,9 @@ func (s *Store) Changed(agentID string) {
 	s.hub.Publish(Key(agentID), anyChanged)
 }
 
+// Refresh has the next Get read the agent's rows, for who knows that they changed.
+func (s *Store) Refresh(agentID string) { s.markStale(agentID) }
+
 func (s *Store) markStale(agentID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
