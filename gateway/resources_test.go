@@ -130,3 +130,33 @@ func TestAlwaysAnswersEveryRuleThatAsked(t *testing.T) {
 		t.Errorf("another file: %+v, want a question", got)
 	}
 }
+
+// TestASearchReadsWhatIsBelow: a tool that searches a folder is denied, or asked
+// about, where something below it is.
+func TestASearchReadsWhatIsBelow(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.servers.Modify(t.Context(), "fix", "test", func(s *servers.Server) {
+		s.Maps = []servers.Map{{Tool: "record", Type: policy.TypeFile, Mode: policy.ModeSearch, Arg: "path"}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.rule("record", policy.Allow, policy.Scope{})
+	for key, effect := range map[string]policy.Effect{"/srv/a/secret": policy.Deny, "/srv/b/asked": policy.RequireApproval} {
+		r.put(policy.Row{ResourceType: policy.TypeFile, ResourceKey: key, Effect: effect, Grants: []policy.Grant{policy.Any()}})
+	}
+	session := r.client(map[string]string{"Holm-Hold": "0s"})
+	for path, kind := range map[string]string{
+		"/srv/c": "", "/srv/a/open": "", "/srv/a": "AUTHORIZATION_DENIED", "/srv": "AUTHORIZATION_DENIED", "/srv/b": "APPROVAL_REQUIRED",
+	} {
+		if got := call(t.Context(), session, "record", map[string]any{"path": path}); got.Err != nil || got.Kind != kind {
+			t.Errorf("%s: %+v, want %q", path, got, kind)
+		}
+	}
+	// An always for the search lets that search through, and not a wider one.
+	r.decide(r.asked(approvals.Pending), true, policy.Persistent, "")
+	for path, kind := range map[string]string{"/srv/b": "", "/srv/b/asked": "APPROVAL_REQUIRED"} {
+		if got := call(t.Context(), session, "record", map[string]any{"path": path}); got.Err != nil || got.Kind != kind {
+			t.Errorf("then %s: %+v, want %q", path, got, kind)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (c *cli) newAddServerCommand() *cobra.Command {
 	return cmd
 }
 
-const mapUsage = "argument that names a file or a command: TOOL=file:read:ARG, TOOL=file:write:ARG, TOOL=exec:ARG[:CWD]; may be repeated"
+const mapUsage = "argument that names a file or a command: TOOL=file:read:ARG, TOOL=file:write:ARG, TOOL=file:search:ARG, TOOL=exec:ARG[:CWD]; may be repeated"
 
 func serverMaps(list []string) ([]servers.Map, error) {
 	maps := []servers.Map{}

@@ -14,8 +14,8 @@ type Map struct {
 	Tool string `json:"tool"`
 	// Type is file or exec.
 	Type string `json:"type" enum:"file,exec"`
-	// Mode of a file is read or write.
-	Mode string `json:"mode,omitempty" enum:"read,write"`
+	// Mode of a file is read, write, or search: the tool reads all below the folder.
+	Mode string `json:"mode,omitempty" enum:"read,write,search"`
 	// Arg is the argument with the path or the command: a name, a dotted path,
 	// with [] after a list.
 	Arg string `json:"arg"`
@@ -37,7 +37,7 @@ func ParseMap(text string) (Map, error) {
 	case m.Type == "exec" && len(parts) == 3:
 		m.Arg, m.CWD = parts[1], parts[2]
 	default:
-		return m, fault.Invalidf("map %q: want TOOL=file:read:ARG, TOOL=file:write:ARG or TOOL=exec:ARG[:CWD]", text)
+		return m, fault.Invalidf("map %q: want TOOL=file:read:ARG, TOOL=file:write:ARG, TOOL=file:search:ARG or TOOL=exec:ARG[:CWD]", text)
 	}
 	return m, m.check()
 }
@@ -46,8 +46,8 @@ func (m Map) check() error {
 	switch {
 	case m.Tool == "" || m.Arg == "":
 		return fault.Invalidf("map %q: a tool and an argument have to be named", m)
-	case m.Type == "file" && m.Mode != "read" && m.Mode != "write":
-		return fault.Invalidf("map %q: a file is mapped with read or write", m)
+	case m.Type == "file" && m.Mode != "read" && m.Mode != "write" && m.Mode != "search":
+		return fault.Invalidf("map %q: a file is mapped with read, write or search", m)
 	case m.Type == "file" && m.CWD != "", m.Type == "exec" && m.Mode != "":
 		return fault.Invalidf("map %q: a mode belongs to a file, a working directory to a command", m)
 	case m.Type != "file" && m.Type != "exec":

@@ -43,6 +43,7 @@ func TestWhatMapsSee(t *testing.T) {
 		{"t=file:read:a.b", `{"a":"{\"b\":\"/x\"}"}`, `read !"b" is wanted in what is no object`},
 		{"t=file:read:a.b", `{"a.b":"/x"}`, "read /x"},
 		{"t=file:read:a.b", `{"a.b":"/x","a":{"b":"/y"}}`, "read /x, read /y"},
+		{"t=file:search:dir", `{"dir":"/a/"}`, "search /a"},
 		{"t=exec:command", `{"command":"ls  -l"}`, "exec ls -l"},
 		{"t=exec:command", `{}`, "exec ?command"},
 		{"t=exec:command", `{"command":null}`, `exec !"command" is null`},
