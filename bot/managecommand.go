@@ -67,16 +67,14 @@ func ruleLine(row policy.Row) string {
 	return text
 }
 
-// rule stores a row for a tool: allow, deny or ask.
+// rule stores a row for a tool: allow, deny or ask. Its grants add to those that the
+// row has already.
 func (b *Bot) rule(ctx context.Context, l line) (string, error) {
 	agentID, err := b.oneAgent(l)
 	if err != nil {
 		return "", err
 	}
-	words, force := l.words, false
-	if n := len(words); n > 1 && strings.EqualFold(words[n-1], "force") {
-		words, force = words[:n-1], true
-	}
+	words, force := cutForce(l.words)
 	if len(words) == 0 || len(words) > 1 && (words[1] != "to" || len(words) == 2) {
 		return "", misuse("Which tool, and to whom?")
 	}
@@ -84,8 +82,7 @@ func (b *Bot) rule(ctx context.Context, l line) (string, error) {
 		AgentID: agentID, ResourceType: policy.TypeTool, Effect: effects[l.cmd.name], Grants: []policy.Grant{policy.Any()},
 		Note: "by " + l.who.user.Name + " in a chat",
 	}
-	known := b.everyTool(ctx)
-	if row.ResourceKey, err = keyNamed(known, words[0]); err != nil {
+	if row.ResourceKey, err = keyNamed(b.everyTool(ctx), words[0]); err != nil {
 		return "", err
 	}
 	if len(words) > 2 {
@@ -93,20 +90,46 @@ func (b *Bot) rule(ctx context.Context, l line) (string, error) {
 			return "", err
 		}
 	}
-	change := rulestore.Change{Row: row, KeepDefaults: true, Force: force, Tools: known}
+	change := rulestore.Change{Row: row, AddGrants: true, KeepDefaults: true, Force: force, Tools: b.toolInfos(ctx)}
 	reply, err := b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
-		if change.Principals, err = identity.Principals(ctx, tx, agentID); err != nil {
-			return done, err
-		}
-		stored, err := rulestore.Set(ctx, tx, change, l.who.user.ID)
-		done.reply = fmt.Sprintf("Stored for agent %s: %s\nTo undo: forget @%s %s %s", agentID, ruleLine(stored.Compiled()), agentID, row.ResourceKey, l.cmd.name)
+		written, err := rulestore.Set(ctx, tx, change, l.who.user.ID)
+		done.reply = writtenText(written, l.cmd.name)
 		return done, err
 	})
-	if f, ok := fault.As(err); ok && f.Code == "would_lock_out" {
-		return "", fault.Invalidf("Nothing was changed: %s (add the word force at the end)", f.Message)
-	}
 	b.Approvals.Rules.Changed(agentID)
-	return reply, err
+	return reply, unchanged(err)
+}
+
+// writtenText says what was stored, what it was before, and how to undo it.
+func writtenText(w rulestore.Written, command string) string {
+	lines := []string{fmt.Sprintf("Stored for agent %s: %s", w.AgentID, ruleLine(w.Compiled()))}
+	for _, kept := range w.Kept {
+		lines = append(lines, "Beside it, so that nobody loses what they had: "+ruleLine(kept.Compiled()))
+	}
+	for _, note := range w.Notes {
+		lines = append(lines, "Note: "+oneLine(note.Message, maxText))
+	}
+	undo := fmt.Sprintf("To undo: forget @%s %s %s", w.AgentID, w.ResourceKey, command)
+	if w.Replaced != nil {
+		undo += ", then give again what it was before: " + ruleLine(w.Replaced.Compiled())
+	}
+	return strings.Join(append(lines, undo), "\n")
+}
+
+// cutForce takes the word force off the end.
+func cutForce(words []string) (rest []string, force bool) {
+	if n := len(words); n > 1 && strings.EqualFold(words[n-1], "force") {
+		return words[:n-1], true
+	}
+	return words, false
+}
+
+// unchanged says how to force what the lock-out guard refused.
+func unchanged(err error) error {
+	if f, ok := fault.As(err); ok && f.Code == "would_lock_out" {
+		return fault.Invalidf("Nothing was changed: %s (add the word force at the end)", f.Message)
+	}
+	return err
 }
 
 // forget deletes the rows of a tool, of one effect or of all.
@@ -115,19 +138,25 @@ func (b *Bot) forget(ctx context.Context, l line) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	words, force := cutForce(l.words)
 	var only policy.Effect
-	if len(l.words) == 2 {
-		only = effects[strings.ToLower(l.words[1])]
+	if len(words) == 2 {
+		only = effects[strings.ToLower(words[1])]
 	}
-	if len(l.words) == 0 || len(l.words) > 2 || len(l.words) == 2 && only == "" {
+	if len(words) == 0 || len(words) > 2 || len(words) == 2 && only == "" {
 		return "", misuse("Which rule?")
 	}
-	key, err := keyNamed(b.everyTool(ctx), l.words[0])
+	key, err := keyNamed(b.everyTool(ctx), words[0])
 	if err != nil {
 		return "", err
 	}
+	guard := rulestore.Deleting(agentID, only, b.toolInfos(ctx), force)
 	reply, err := b.once(ctx, l, func(tx pgx.Tx) (done effect, err error) {
-		removed, err := b.Approvals.DeleteRows(ctx, tx, agentID, policy.TypeTool, key, only, actor(l.ch, l.who.user))
+		var removed []rulestore.Row
+		err = guard.Do(ctx, tx, func() (err error) {
+			removed, err = b.Approvals.DeleteRows(ctx, tx, agentID, policy.TypeTool, key, only, actor(l.ch, l.who.user))
+			return err
+		})
 		lines := []string{fmt.Sprintf("Deleted for agent %s; to undo, send them again:", agentID)}
 		for _, stored := range removed {
 			lines = append(lines, ruleLine(stored.Compiled()))
@@ -136,15 +165,20 @@ func (b *Bot) forget(ctx context.Context, l line) (string, error) {
 		return done, err
 	})
 	b.Approvals.Rules.Changed(agentID)
-	return reply, err
+	return reply, unchanged(err)
 }
 
-// everyTool lists all tools there are, as far as they are known.
-func (b *Bot) everyTool(ctx context.Context) (all []policy.Tool) {
+// toolInfos are all tools there are, as far as they are known.
+func (b *Bot) toolInfos(ctx context.Context) []policy.ToolInfo {
 	if b.Tools == nil {
 		return nil
 	}
-	for _, t := range b.Tools(ctx) {
+	return b.Tools(ctx)
+}
+
+// everyTool is toolInfos without what they take.
+func (b *Bot) everyTool(ctx context.Context) (all []policy.Tool) {
+	for _, t := range b.toolInfos(ctx) {
 		all = append(all, t.Tool)
 	}
 	return all

@@ -47,6 +47,30 @@ const circleTools = "circle_"
 
 var ownersOnly = []Grant{ToRole(Owner)}
 
+// BuiltinTools returns the tools that declare default grants for themselves, in
+// order; whether Holm serves them or an agent asks about its own by their names.
+func BuiltinTools() []Tool {
+	tools := make([]Tool, len(builtinNames))
+	for i, name := range builtinNames {
+		tools[i].Name = name
+	}
+	return tools
+}
+
+// Reaches returns the type of the resources that a built-in tool reaches, and of
+// files the mode; false for a tool that reaches neither files nor commands.
+func Reaches(tool string) (resourceType, mode string, ok bool) {
+	switch tool {
+	case "exec":
+		return TypeExec, "", true
+	case "file_read", "file_list", "file_stat":
+		return TypeFile, ModeRead, true
+	case "file_write", "file_edit", "file_delete":
+		return TypeFile, ModeWrite, true
+	}
+	return "", "", false
+}
+
 // BuiltinGrants returns the grants that a built-in tool declares, and false for
 // any other name; an empty list speaks for nobody. It fits Options.DefaultGrants.
 // The list must not be changed.

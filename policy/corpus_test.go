@@ -38,10 +38,16 @@ func TestCorpus(t *testing.T) {
 
 // corpus is what the sections of a file have set up so far.
 type corpus struct {
-	rows  []policy.Row
-	tools []policy.ToolInfo
-	opts  policy.Options
-	set   *policy.Set // of these rows; nil until a case needs it
+	rows    []policy.Row
+	tools   []policy.ToolInfo
+	servers []string
+	people  []policy.Principal
+	opts    policy.Options
+	set     *policy.Set // of these rows; nil until a case needs it
+}
+
+func (c *corpus) world() policy.World {
+	return policy.World{Tools: c.tools, Servers: c.servers, People: c.people}
 }
 
 func runArchive(t *testing.T, archive *txtar.Archive) int {
@@ -54,6 +60,13 @@ func runArchive(t *testing.T, archive *txtar.Archive) int {
 			c.rows, c.set = parseRows(t, lines), nil
 		case "tools":
 			c.tools = parseTools(lines)
+		case "servers":
+			c.servers = lines
+		case "people":
+			c.people = nil
+			for _, line := range lines {
+				c.people = append(c.people, parsePrincipal(line))
+			}
 		case "default":
 			c.opts.Default, c.set = policy.Effect(lines[0]), nil
 		default:
@@ -297,7 +310,7 @@ func checkCapable(t *testing.T, c *corpus, input string) string {
 // checkLint gives all findings about a row.
 func checkLint(_ *testing.T, c *corpus, input string) string {
 	var found []string
-	for _, f := range policy.Lint(c.rows, c.tools) {
+	for _, f := range policy.Lint(c.rows, c.world()) {
 		if f.RowID == input {
 			found = append(found, string(f.Code)+": "+f.Message)
 		}

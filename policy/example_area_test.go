@@ -35,7 +35,7 @@ func ExampleSet_Evaluate_resources() {
 func ExampleLint() {
 	findings := policy.Lint([]policy.Row{
 		{ID: "log", AgentID: "main", ResourceType: policy.TypeExec, ResourceKey: "git log * | head", Effect: policy.Allow, Grants: []policy.Grant{policy.Any()}},
-	}, nil)
+	}, policy.World{})
 	for _, f := range findings {
 		fmt.Println(f.RowID, f.Code)
 	}
@@ -52,13 +52,13 @@ func ExampleLockOut() {
 	}
 	ask := policy.Row{AgentID: "main", ResourceType: policy.TypeTool, ResourceKey: "exec", Effect: policy.RequireApproval, Grants: []policy.Grant{policy.ToRole(policy.Guest)}}
 	tools := []policy.Tool{{Name: "exec"}}
-	owner := policy.Principal{AgentID: "main", UserID: "ann", Role: policy.Owner}
+	owner, guest := policy.Principal{AgentID: "main", UserID: "ann", Role: policy.Owner}, policy.Principal{AgentID: "main", UserID: "gus", Role: policy.Guest}
 	before, after := compile(), compile(ask)
-	for _, l := range policy.LockOut(before, after, tools, []policy.Principal{owner}) {
+	for _, l := range policy.LockOut(before, after, tools, []policy.Principal{owner, guest}) {
 		fmt.Println(l.Principal.UserID, "loses", l.Tool.Name)
 	}
 	kept := compile(append(policy.KeepDefaults(nil, ask), ask)...)
-	fmt.Println(len(policy.LockOut(before, kept, tools, []policy.Principal{owner})), "losses with the defaults kept")
+	fmt.Println(len(policy.LockOut(before, kept, tools, []policy.Principal{owner, guest})), "losses with the defaults kept")
 	// Output:
 	// ann loses exec
 	// 0 losses with the defaults kept

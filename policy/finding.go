@@ -10,6 +10,17 @@ type ToolInfo struct {
 	InputSchema json.RawMessage
 }
 
+// World is what rows speak of, as it is now.
+type World struct {
+	// Tools are those that the agent can reach, with their schemas; Holm's own are
+	// known without.
+	Tools []ToolInfo
+	// Servers are the names of all servers; of one that is down no tools may be known.
+	Servers []string
+	// People are all that can call: the members, and the bare key. Nil: not known.
+	People []Principal
+}
+
 // Code is what is wrong with a row.
 type Code string
 
@@ -33,6 +44,20 @@ const (
 	FindingOverruled Code = "overruled"
 	// FindingAnyTool: the row allows tools by a pattern that its writer cannot know.
 	FindingAnyTool Code = "any_tool"
+	// FindingUnchecked: the arguments of the tools that the row is about are not known.
+	FindingUnchecked Code = "unchecked"
+	// FindingToolsOpen: the row allows tools without limits that do not have the
+	// argument of a condition.
+	FindingToolsOpen Code = "tools_open"
+	// FindingOpenBeside: another row allows without conditions what this one allows
+	// under some.
+	FindingOpenBeside Code = "open_beside"
+	// FindingUnknownUser: a user whom the row names is none of the agent's people.
+	FindingUnknownUser Code = "unknown_user"
+	// FindingEmptyCircle: nobody is in a circle that the row names.
+	FindingEmptyCircle Code = "empty_circle"
+	// FindingUnreachable: the row wants more approvals than people can give.
+	FindingUnreachable Code = "unreachable_quorum"
 	// FindingNobody: the row speaks for nobody.
 	FindingNobody Code = "grants_nobody"
 )

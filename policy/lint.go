@@ -7,19 +7,38 @@ import (
 	"strings"
 )
 
-// Lint looks for rows that do not do what they seem to. tools are those that the
-// agent can reach, with their schemas; Holm's own are known without. The findings
-// are ordered by row, then code, then message.
-func Lint(rows []Row, tools []ToolInfo) []Finding {
-	l := &linter{tools: tools}
-	patterns, users := newPatternCache(), userNumbers{}
-	for i, row := range inOrder(withoutReplaced(rows)) {
-		l.rules = append(l.rules, newRule(row, int32(i), patterns, users))
-	}
+// Lint looks for rows that do not do what they seem to. The findings are ordered by
+// row, then code, then message.
+func Lint(rows []Row, world World) []Finding {
+	l := newLinter(rows, world)
 	for _, r := range l.rules {
 		l.check(r)
 	}
 	l.hidden()
+	return l.inOrder()
+}
+
+// LintRow looks at one of the rows alone: for who has just written it.
+func LintRow(rows []Row, id string, world World) []Finding {
+	l := newLinter(rows, world)
+	for _, r := range l.rules {
+		if r.row.ID == id {
+			l.check(r)
+		}
+	}
+	return l.inOrder()
+}
+
+func newLinter(rows []Row, world World) *linter {
+	l := &linter{World: world}
+	patterns, users := newPatternCache(), userNumbers{}
+	for i, row := range inOrder(withoutReplaced(rows)) {
+		l.rules = append(l.rules, newRule(row, int32(i), patterns, users))
+	}
+	return l
+}
+
+func (l *linter) inOrder() []Finding {
 	slices.SortFunc(l.findings, func(a, b Finding) int {
 		return cmp.Or(strings.Compare(a.RowID, b.RowID), strings.Compare(string(a.Code), string(b.Code)), strings.Compare(a.Message, b.Message))
 	})
@@ -27,7 +46,7 @@ func Lint(rows []Row, tools []ToolInfo) []Finding {
 }
 
 type linter struct {
-	tools    []ToolInfo
+	World
 	rules    []*rule
 	findings []Finding
 }
@@ -44,8 +63,10 @@ func (l *linter) check(r *rule) {
 	if len(r.row.Grants) == 0 {
 		l.report(r, FindingNobody, "it has no grants; %s", nobodyMeans(r))
 	}
+	l.people(r)
 	if r.area == nil {
 		l.checkTool(r)
+		l.besides(r)
 	} else {
 		l.checkCommand(r)
 	}

@@ -9,52 +9,68 @@ import (
 // checkTool looks at the key, the conditions and the schemas of a tool or mcp row.
 func (l *linter) checkTool(r *rule) {
 	l.contradictions(r)
-	reached := l.reached(r)
+	reached := ReachedBy(*r.row, l.Tools)
 	if len(reached) == 0 {
 		l.checkName(r)
 		return
 	}
-	for i := range r.conditions {
-		c := &r.conditions[i]
-		if !slices.ContainsFunc(reached, func(t ToolInfo) bool { return schema(t.InputSchema).takes(c) }) {
-			l.report(r, FindingUnknownArgument, "no tool that it is about has the argument %q", c.arg)
-		}
+	names := r.argumentNames(reached)
+	for _, arg := range names.Unknown {
+		l.report(r, FindingUnknownArgument, "no tool that it is about has the argument %q", arg)
 	}
+	l.openTools(r, names)
 	if r.effect == Allow && len(r.conditions) > 0 {
 		l.openPaths(r, reached)
 	}
-}
-
-// reached are the known tools that the row is about.
-func (l *linter) reached(r *rule) []ToolInfo {
-	pattern := parseStars(r.row.ResourceKey)
-	return slices.DeleteFunc(slices.Clone(l.tools), func(t ToolInfo) bool {
-		if r.row.ResourceType == TypeMCP {
-			return t.Server == "" || !pattern.matches(t.Server)
-		}
-		return !pattern.matches(t.Name)
-	})
 }
 
 // HookTools begins the keys of tools of Claude Code that its hook asks about and
 // that reach neither a file nor a command nor a server.
 const HookTools = "claude_code__"
 
+// checkName looks at a key that names no tool that is known.
 func (l *linter) checkName(r *rule) {
 	key := r.row.ResourceKey
-	fixed, _, star := strings.Cut(key, "*")
+	server, tool := serverOf(r.row)
 	switch {
-	case r.row.ResourceType == TypeTool && star && fixed != "" && (strings.HasPrefix(fixed, HookTools) || strings.HasPrefix(HookTools, fixed)):
+	case r.row.ResourceType == TypeTool && isHookPattern(key):
 		if r.effect == Allow {
 			l.report(r, FindingAnyTool, "it allows tools of Claude Code that nobody has looked at, whatever they do; name those that are harmless")
 		}
-	case r.row.ResourceType == TypeTool && strings.HasPrefix(key, HookTools):
-		return // which there are, Claude Code alone knows
-	case r.row.ResourceType == TypeMCP:
-		l.report(r, FindingUnknownServer, "no server is called %q", key)
-	case len(builtinKeys(key)) == 0:
+	case r.row.ResourceType == TypeTool && (len(builtinKeys(key)) > 0 || strings.HasPrefix(key, HookTools)):
+		return // which tools of the hook there are, Claude Code alone knows
+	case slices.Contains(l.Servers, server) && !slices.ContainsFunc(l.Tools, func(t ToolInfo) bool { return t.Server == server }):
+		l.report(r, FindingUnchecked, "which tools server %s has is not known yet", server)
+	case r.row.ResourceType == TypeMCP, server != "" && !slices.Contains(l.Servers, server):
+		l.report(r, FindingUnknownServer, "no server is called %q", server)
+	case server != "" && strings.Contains(tool, "*"):
+		l.report(r, FindingUnknownTool, "server %q has no tool that %q names", server, tool)
+	case server != "":
+		l.report(r, FindingUnknownTool, "server %q has no tool %q", server, tool)
+	default:
 		l.report(r, FindingUnknownTool, "no tool is called %q", key)
 	}
+}
+
+// isHookPattern reports whether a key with a star is about tools of the hook, and
+// not about all tools.
+func isHookPattern(key string) bool {
+	fixed, _, star := strings.Cut(key, "*")
+	return star && fixed != "" && (strings.HasPrefix(fixed, HookTools) || strings.HasPrefix(HookTools, fixed))
+}
+
+// serverOf is the server that a row's key names, and its tool or pattern of tools;
+// empty where the key names none. It is for messages: what a row is about is never
+// found by splitting its key.
+func serverOf(row *Row) (server, tool string) {
+	if row.ResourceType == TypeMCP {
+		return row.ResourceKey, ""
+	}
+	rest, ok := strings.CutPrefix(row.ResourceKey, "mcp__")
+	if server, tool, _ = strings.Cut(rest, "__"); !ok || strings.Contains(server, "*") {
+		return "", ""
+	}
+	return server, tool
 }
 
 // contradictions finds allow rows that want two things of one argument: no value

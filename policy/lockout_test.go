@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +24,17 @@ func setOf(t *testing.T, lines ...string) *policy.Set {
 	return set
 }
 
+func lossText(l policy.Loss) string {
+	text := l.Tool.Name
+	if l.Sandbox != "" {
+		text += "@" + l.Sandbox
+	}
+	if l.Everyone {
+		return text + " everyone"
+	}
+	return text + " " + l.Principal.UserID
+}
+
 func TestLockOut(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -32,26 +42,46 @@ func TestLockOut(t *testing.T) {
 		want          []string
 	}{
 		{"nothing changes", nil, nil, nil},
-		{"an owner loses a tool for owners", nil, []string{"a require_approval tool exec role:guest"}, []string{"exec ann false"}},
+		{"an owner loses a tool for owners", nil, []string{"a require_approval tool exec role:guest"}, []string{"exec ann"}},
 		{"the defaults are kept", nil, []string{"a require_approval tool exec role:guest", "b allow tool exec role:owner"}, nil},
 		{"a question is no loss", nil, []string{"a require_approval tool policy_set role:owner"}, nil},
 		{"a deny for a condition is no loss", nil, []string{`a deny tool exec role:owner {"args":[{"arg":"command","pattern":"rm*"}]}`}, nil},
-		{"everybody loses", nil, []string{"a deny tool policy_set any"}, []string{"policy_set ann true"}},
+		{"everybody loses", nil, []string{"a deny tool policy_set any"}, []string{"policy_set everyone"}},
 		{"others may go on", nil, []string{"a deny tool web_fetch role:owner,role:guest", "b allow tool web_fetch any"}, nil},
-		{"nobody may go on", nil, []string{"a deny tool web_fetch any"}, []string{"web_fetch ann true", "web_fetch bob true", "web_fetch gus true", "web_fetch  true"}},
-		{"a tool of an upstream", []string{"a allow mcp git role:user"}, nil, []string{"mcp__git__log bob true"}},
+		{"nobody may go on", nil, []string{"a deny tool web_fetch any"}, []string{"web_fetch everyone"}},
+		{"a tool of an upstream", []string{"a allow mcp git role:user"}, nil, []string{"mcp__git__log everyone"}},
 		{"an owner and a tool of an upstream", []string{"a allow mcp git any"}, []string{"a allow mcp git role:user"}, nil},
 		{"it was lost before", []string{"a deny tool * any"}, []string{"a deny tool * any"}, nil},
 		{"a gain is no loss", []string{"a deny tool * any"}, nil, nil},
 		{"all at once", nil, []string{"a deny tool * role:guest"}, []string{
-			"exec ann true", "policy_set ann true", "web_fetch ann true", "web_fetch bob true", "web_fetch gus true", "web_fetch  true",
+			"exec everyone", "file_read everyone", "policy_set everyone", "web_fetch everyone",
 		}},
+		{"conditions of others", nil, []string{`a deny tool exec role:guest {"args":[{"arg":"command","pattern":"rm*"}]}`}, []string{"exec ann"}},
+		{"a question of others under conditions", nil, []string{`a require_approval tool exec role:guest {"args":[{"arg":"command","pattern":"rm*"}]}`}, []string{"exec ann"}},
+		{"conditions of others, the defaults kept", nil, []string{`a deny tool exec role:guest {"args":[{"arg":"command","pattern":"rm*"}]}`, "b allow tool exec role:owner"}, nil},
+		{"conditions on what was free", nil, []string{`a allow tool exec any {"args":[{"arg":"command","pattern":"ls"}]}`}, []string{"exec ann"}},
+		{"conditions that any value meets", nil, []string{`a deny tool exec role:owner {"args":[{"arg":"command","match":"regex","pattern":".*"}]}`, "b allow tool exec role:guest"}, []string{"exec ann"}},
+		{"other conditions", []string{`a allow tool exec any {"args":[{"arg":"command","pattern":"ls"}]}`}, []string{`a allow tool exec any {"args":[{"arg":"command","pattern":"id"}]}`}, nil},
+		{"a tool for owners and users", nil, []string{"a allow tool file_read role:user"}, []string{"file_read ann"}},
+		{"files for some", nil, []string{"a allow file /guests role:user"}, []string{"file_read ann"}},
+		{"files for all", nil, []string{"a allow file /guests any"}, nil},
+		{"files for some, the owner beside", nil, []string{"a allow file /guests role:user", "b allow file / role:owner"}, nil},
+		{"writing for some", nil, []string{`a allow file /guests role:user {"mode":"write"}`}, nil},
+		{"no file for the owner", nil, []string{"a deny file / role:owner"}, []string{"file_read ann"}},
+		{"some file denied", nil, []string{"a deny file /etc any"}, nil},
+		{"no file for anybody", nil, []string{"a deny file / any"}, []string{"file_read everyone"}},
+		{"commands for some", nil, []string{`a allow exec make role:user`}, []string{"exec everyone"}},
+		{"commands for some, and a user who may", []string{"t allow tool exec role:owner,role:user"}, []string{"t allow tool exec role:owner,role:user", `a allow exec make role:user`}, []string{"exec ann"}},
+		{"commands in one sandbox", nil, []string{`a allow exec make role:user {"sandbox":"box"}`}, []string{"exec@box everyone"}},
+		{"no command for the owner", nil, []string{`a deny exec * role:owner`}, []string{"exec everyone"}},
+		{"no command in one folder", nil, []string{`a deny exec * role:owner {"cwd":"/srv"}`}, nil},
+		{"commands are asked about", nil, []string{`a require_approval exec * any`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tools := []policy.Tool{{Name: "exec"}, {Name: "policy_set"}, {Name: "web_fetch"}, {Name: "mcp__git__log", Server: "git"}}
+			tools := []policy.Tool{{Name: "exec"}, {Name: "file_read"}, {Name: "policy_set"}, {Name: "web_fetch"}, {Name: "mcp__git__log", Server: "git"}}
 			var got []string
 			for _, l := range policy.LockOut(setOf(t, c.before...), setOf(t, c.after...), tools, []policy.Principal{ann, bob, gus, key}) {
-				got = append(got, fmt.Sprintf("%s %s %v", l.Tool.Name, l.Principal.UserID, l.Everyone))
+				got = append(got, lossText(l))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)

@@ -8,8 +8,13 @@ type call struct {
 	// one with those that open least; args are then not read.
 	anyArgs   bool
 	everyArgs bool
-	digest    string // of args, when first needed
-	recent    recent
+	// guarded is for the lock-out guard, with anyArgs: conditions that any value meets
+	// hold. general wants more than some call: no row with conditions lets it pass, and
+	// one that speaks for others claims the tool.
+	guarded bool
+	general bool
+	digest  string // of args, when first needed
+	recent  recent
 }
 
 func (c *call) argsDigest() string {
@@ -79,7 +84,8 @@ func firstAllow(found, allows []*bucket, c *call) *rule {
 // claimed reports whether a row matches the call, whoever it speaks about.
 func claimed(found []*bucket, c *call) bool {
 	for _, b := range found {
-		if b.claimed || !c.anyArgs && (b.denies.matchesAny(c) || b.asks.matchesAny(c)) {
+		if b.claimed || !c.anyArgs && (b.denies.matchesAny(c) || b.asks.matchesAny(c)) ||
+			c.general && (b.denies.isForOthers(c) || b.asks.isForOthers(c)) {
 			return true
 		}
 	}

@@ -101,7 +101,7 @@ func (r *rule) speaksFor(c *caller) bool {
 // holds reports whether the rule's conditions hold for the call.
 func (r *rule) holds(c *call) bool {
 	if c.anyArgs {
-		return r.effect != Deny || len(r.conditions) == 0
+		return r.holdsForSome(c)
 	}
 	if c.everyArgs && (len(r.conditions) > 0 || r.bound) {
 		return r.effect != Allow
@@ -112,6 +112,25 @@ func (r *rule) holds(c *call) bool {
 		}
 	}
 	return !r.bound || r.row.Scope.ArgsDigest == c.argsDigest()
+}
+
+// holdsForSome reports whether the rule holds for the arguments that open most.
+func (r *rule) holdsForSome(c *call) bool {
+	bare := len(r.conditions) == 0
+	if r.effect == Deny {
+		return bare || c.guarded && r.meetsAll()
+	}
+	return !c.general || bare && !r.bound
+}
+
+// meetsAll reports whether any values meet the rule's conditions.
+func (r *rule) meetsAll() bool {
+	return !slices.ContainsFunc(r.row.Scope.Args, func(c Condition) bool {
+		if c.Match == MatchRegex {
+			return c.Pattern != ".*" && c.Pattern != "(?s).*"
+		}
+		return c.Pattern != "*" && c.Pattern != "**"
+	})
 }
 
 // claims reports whether the row takes the place of declared and default grants

@@ -38,15 +38,27 @@ func (s schema) names() []string {
 // isOpen reports whether names beyond the declared ones are meant, or unknown. That
 // additional ones are not forbidden says nothing: hardly a schema forbids them.
 func (s schema) isOpen() bool {
-	if len(s.names()) == 0 {
+	more := s.part("additionalProperties")
+	if more != "false" && (more != "" || len(s.names()) == 0) {
 		return true
 	}
-	if more := s.part("additionalProperties"); more != "" && more != "false" {
-		return true
-	}
-	return slices.ContainsFunc([]string{"$ref", "anyOf", "oneOf", "allOf", "patternProperties"}, func(keyword string) bool {
-		return s.part(keyword) != ""
-	})
+	return slices.ContainsFunc(namesElsewhere, func(keyword string) bool { return s.part(keyword) != "" })
+}
+
+// namesElsewhere are the keywords that may declare further names.
+var namesElsewhere = []string{"$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "patternProperties", "dependentSchemas", "dependencies", "if"}
+
+// isText reports whether the schema says that a value has neither members nor
+// elements.
+func (s schema) isText() bool {
+	return slices.Contains([]schema{`"string"`, `"number"`, `"integer"`, `"boolean"`, `"null"`}, s.part("type"))
+}
+
+// declares reports whether the schema names what the condition's argument begins
+// with.
+func (s schema) declares(c *condition) bool {
+	properties := s.part("properties")
+	return properties.part(c.arg) != "" || properties.part(c.path[0].name) != ""
 }
 
 // takes reports whether a call may carry the argument of a condition.
@@ -55,7 +67,13 @@ func (s schema) takes(c *condition) bool {
 }
 
 func (s schema) leadsTo(path []step) bool {
-	if len(path) == 0 || s.isOpen() {
+	if len(path) == 0 {
+		return true
+	}
+	if s.isText() || s.part("type") == `"array"` {
+		return false // members of a text, or of a list without [] after its name
+	}
+	if s.isOpen() {
 		return true
 	}
 	inner := s.part("properties").part(path[0].name)
@@ -64,6 +82,9 @@ func (s schema) leadsTo(path []step) bool {
 	}
 	for path[0].each && inner.part("items") != "" {
 		inner = inner.part("items")
+	}
+	if path[0].each && inner.part("type") == `"array"` {
+		return true // of elements that the schema does not tell
 	}
 	return inner.leadsTo(path[1:])
 }

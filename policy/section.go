@@ -111,6 +111,16 @@ func (x *section) each(c *call, visit func(*rule)) {
 	}
 }
 
+// isForOthers reports whether some rule does not speak for the caller.
+func (x *section) isForOthers(c *call) bool {
+	for i := range x.briefs {
+		if !x.briefs[i].speaksFor(&c.who) {
+			return true
+		}
+	}
+	return false
+}
+
 // matchesAny reports whether some rule's conditions hold, whoever it speaks about.
 func (x *section) matchesAny(c *call) bool {
 	for i := range x.briefs {

@@ -13,12 +13,13 @@ import (
 	"holm/internal/servers"
 	"holm/internal/spelling"
 	"holm/policy"
+	"holm/policy/rulestore"
 )
 
 func (c *cli) newGrantCommand() *cobra.Command {
 	var tool string
 	var conditions, to []string
-	var ask, required bool
+	var ask, required, force bool
 	cmd := &cobra.Command{
 		Use:   "grant AGENT SERVER",
 		Short: "Let an agent use the tools of a server",
@@ -27,8 +28,11 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			"--args limits the grant to calls whose arguments match. It takes one or more ARG=PATTERN: a glob, or\n" +
 			"after re: a regular expression that has to match the whole value. All conditions of one grant must\n" +
 			"hold; several grants add up. An argument that a call does not carry is not checked, unless with\n" +
-			"--required. Limit tools by name: a pattern may cover one that calls the same thing otherwise.\n\n" +
-			"A grant about tools that the server does not have now is stored, with a note on standard error.",
+			"--required. Limit tools by name: a pattern may cover one that calls the same thing otherwise. An argument\n" +
+			"that no such tool has is refused without --force.\n\n" +
+			"--to adds people to a grant with the same tools and conditions. To take some out, replace the row with\n" +
+			"holm policy set, or take all of it back with holm revoke. A grant about tools that the server does not have\n" +
+			"now is stored, with a note on standard error; so is one to people who are not there.",
 		Example: "  holm grant claude git --tool 'log*'\n" +
 			"  holm grant claude git --tool push --ask\n" +
 			"  holm grant claude files --tool read --args 'path=/srv/data/**' --required\n" +
@@ -42,6 +46,7 @@ func (c *cli) newGrantCommand() *cobra.Command {
 			if err := requireArguments(row.Scope.Args, required); err != nil {
 				return err
 			}
+			row.AddGrants, row.Force = true, force
 			return c.grant(cmd, args[0], args[1], row)
 		},
 	}
@@ -49,6 +54,7 @@ func (c *cli) newGrantCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&conditions, "args", nil, "ARG=PATTERN, or ARG=re:REGEX; several may follow")
 	cmd.Flags().BoolVar(&required, "required", false, "calls have to carry the arguments of --args")
 	cmd.Flags().BoolVar(&ask, "ask", false, "have an owner approve each call")
+	cmd.Flags().BoolVar(&force, "force", false, "store the grant although no tool has an argument that it names, or somebody is locked out by it")
 	cmd.Flags().StringArrayVar(&to, "to", nil, "who: user:U, role:R or circle:C; may be repeated; default anybody who uses the agent")
 	return cmd
 }
@@ -132,9 +138,7 @@ func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy)
 	if err != nil {
 		return err
 	}
-	if warning := offersNone(agent, known, row.ResourceKey); warning != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "holm: note: %s\n", oneLine(warning))
-	}
+	tellNotes(cmd, grantNotes(agent, known, stored))
 	return c.print(cmd, stored, func(w io.Writer) {
 		how := "Allowed"
 		if row.Effect == policy.RequireApproval {
@@ -144,15 +148,27 @@ func (c *cli) grant(cmd *cobra.Command, agent, server string, row client.Policy)
 		for _, one := range row.Scope.Args {
 			fmt.Fprintf(w, ", if %s matches %s", oneLine(one.Arg), oneLine(one.Pattern))
 		}
-		fmt.Fprintf(w, " (for %s)\n", oneLine(grantsText(row.Grants)))
+		fmt.Fprintf(w, " (for %s)\n", oneLine(rowGrants(stored.Grants)))
 	})
 }
 
+// grantNotes are the notes on a grant; that the server has no such tool is said with
+// the way back.
+func grantNotes(agent string, server httpapi.Server, stored rulestore.Written) []policy.Finding {
+	notes := slices.DeleteFunc(slices.Clone(stored.Notes), func(n policy.Finding) bool {
+		return n.Code == policy.FindingUnknownTool
+	})
+	if warning := offersNone(agent, server, stored.ResourceKey); warning != "" {
+		notes = append(notes, policy.Finding{Code: policy.FindingUnknownTool, Message: warning})
+	}
+	return notes
+}
+
 // offersNone says of a grant that it is about no tool that the server has now;
-// empty when it is about some.
+// empty when it is about some, or none is known.
 func offersNone(agent string, server httpapi.Server, key string) string {
 	if server.Status == nil || len(server.Status.Tools) == 0 {
-		return fmt.Sprintf("which tools server %s has is not known yet; once it is up, holm show server %[1]s tells", server.Name)
+		return "" // which tools it has is not known yet
 	}
 	prefix := servers.ResourceKey(server.Name, "")
 	if slices.ContainsFunc(server.Status.Tools, func(tool string) bool { return covers(key, prefix+tool) }) {

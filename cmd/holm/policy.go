@@ -73,8 +73,10 @@ func (c *cli) newPolicySetCommand() *cobra.Command {
 		Use:   "set AGENT TYPE KEY EFFECT",
 		Short: "Store a policy row",
 		Long: "Store a row about a tool, mcp (a server), file or exec: allow, deny or require_approval. A row with the same\n" +
-			"type, key, effect and scope is replaced. A row that would take a tool from everybody, or one of Holm's own\n" +
-			"from an owner, is refused without --force. Default grants of Holm's own tools are kept beside the row.",
+			"type, key, effect and scope is replaced; what it was is told. Default grants of Holm's own tools are kept\n" +
+			"beside the row, whatever its effect. A row that would take a tool from everybody, or one of Holm's own from an\n" +
+			"owner, is refused without --force, and so is an argument that no tool has. Users, circles, servers and tools\n" +
+			"that are not there are told on standard error.",
 		Example: "  holm policy set claude tool 'mcp__git__*' require_approval --to role:guest\n" +
 			"  holm policy set claude mcp payments deny --force\n" +
 			"  holm policy set claude file /srv/public allow --scope '{\"mode\":\"read\"}'\n" +
@@ -97,7 +99,11 @@ func (c *cli) newPolicySetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(cmd, stored, func(w io.Writer) { printPolicies(w, []rulestore.Row{stored}) })
+			tellNotes(cmd, stored.Notes)
+			return c.print(cmd, stored, func(w io.Writer) {
+				printPolicies(w, append([]rulestore.Row{stored.Row}, stored.Kept...))
+				printReplaced(w, stored)
+			})
 		},
 	}
 	cmd.Flags().StringArrayVar(&to, "to", nil, "who: any, user:U, role:R or circle:C; may be repeated; default any")
@@ -105,9 +111,29 @@ func (c *cli) newPolicySetCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&required, "required", false, "calls have to carry the arguments of --args")
 	cmd.Flags().StringVar(&scope, "scope", "", "the row's scope as JSON, beside --args")
 	cmd.Flags().StringVar(&note, "note", "", "why the row is there, for people")
-	cmd.Flags().BoolVar(&force, "force", false, "store the row although somebody is locked out by it")
+	cmd.Flags().BoolVar(&force, "force", false, "store the row although somebody is locked out by it, or no tool has an argument that it names")
 	cmd.Flags().BoolVar(&replaceDefaults, "replace-defaults", false, "let the row replace the default grants of Holm's own tools")
 	return cmd
+}
+
+// tellNotes says what the writer of a row may not expect.
+func tellNotes(cmd *cobra.Command, notes []policy.Finding) {
+	for _, note := range notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "holm: note: %s\n", oneLine(note.Message))
+	}
+}
+
+// printReplaced says what a row was before, where that differs.
+func printReplaced(w io.Writer, now rulestore.Written) {
+	before := now.Replaced
+	if before == nil || rowGrants(before.Grants) == rowGrants(now.Grants) && before.Note == now.Note {
+		return
+	}
+	fmt.Fprintf(w, "Before, the row was for %s", oneLine(rowGrants(before.Grants)))
+	if before.Note != "" && before.Note != now.Note {
+		fmt.Fprintf(w, " (%s)", oneLine(before.Note))
+	}
+	fmt.Fprintln(w, ".")
 }
 
 func newPolicy(args []string, scope, note string, to, conditions []string) (row client.Policy, err error) {
@@ -131,9 +157,13 @@ func newPolicy(args []string, scope, note string, to, conditions []string) (row 
 
 func (c *cli) newPolicyDeleteCommand() *cobra.Command {
 	var effect string
+	var force bool
 	cmd := &cobra.Command{
-		Use:     "delete AGENT TYPE KEY",
-		Short:   "Delete the policy rows of one key",
+		Use:   "delete AGENT TYPE KEY",
+		Short: "Delete the policy rows of one key",
+		Long: "Delete the rows of one key, of all effects or of one. A deletion that would take a tool from everybody, or one\n" +
+			"of Holm's own from an owner, is refused without --force. With --effect allow it is meant that the tools of\n" +
+			"servers go.",
 		Example: "  holm policy delete claude tool 'mcp__git__*' --effect require_approval",
 		Args:    exactly("AGENT", "TYPE", "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -144,12 +174,13 @@ func (c *cli) newPolicyDeleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := holm.DeletePolicies(cmd.Context(), args[0], args[1], args[2], effect); err != nil {
+			if err := holm.DeletePolicies(cmd.Context(), args[0], args[1], args[2], effect, force); err != nil {
 				return err
 			}
 			return c.done(cmd.OutOrStdout(), "Deleted for agent %s: %s %s", args[0], args[1], oneLine(args[2]))
 		},
 	}
 	cmd.Flags().StringVar(&effect, "effect", "", "delete rows of this effect alone")
+	cmd.Flags().BoolVar(&force, "force", false, "delete the rows although somebody is locked out by it")
 	return cmd
 }

@@ -56,13 +56,14 @@ func (c *cli) revoke(cmd *cobra.Command, agent, server, tool string) error {
 	return nil
 }
 
-// removeGrants removes what allows first, so that nothing is open in between.
+// removeGrants removes what allows first, so that nothing is open in between. That
+// the tools go is what is wanted.
 func removeGrants(ctx context.Context, holm *client.Client, agent, key string) error {
-	allow := holm.DeletePolicies(ctx, agent, policy.TypeTool, key, string(policy.Allow))
+	allow := holm.DeletePolicies(ctx, agent, policy.TypeTool, key, string(policy.Allow), true)
 	if allow != nil && !isNotFound(allow) {
 		return allow
 	}
-	ask := holm.DeletePolicies(ctx, agent, policy.TypeTool, key, string(policy.RequireApproval))
+	ask := holm.DeletePolicies(ctx, agent, policy.TypeTool, key, string(policy.RequireApproval), true)
 	if ask != nil && (allow != nil || !isNotFound(ask)) {
 		return ask
 	}

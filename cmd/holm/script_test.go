@@ -103,7 +103,14 @@ func startScripted(t *testing.T) (*scripted, error) {
 			for _, name := range []string{"policy_list", "policy_set", "exec"} {
 				all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: name}})
 			}
-			return append(all, policy.ToolInfo{Tool: policy.Tool{Name: "mcp__git__log", Server: "git"}})
+			for tool, schema := range map[string]string{
+				"log":  `{"type":"object","properties":{"path":{"type":"string"},"author":{"type":"object","properties":{"name":{"type":"string"}}}}}`,
+				"push": `{"type":"object","properties":{"branch":{"type":"string"},"remotes":{"type":"array","items":{"type":"object","properties":{"url":{}}}}},"additionalProperties":false}`,
+				"open": `{"type":"object","properties":{"x":{}},"additionalProperties":{"type":"string"}}`,
+			} {
+				all = append(all, policy.ToolInfo{Tool: policy.Tool{Name: "mcp__git__" + tool, Server: "git"}, InputSchema: json.RawMessage(schema)})
+			}
+			return all
 		},
 		Links: func(_ context.Context, token string) map[string]httpapi.Link {
 			return map[string]httpapi.Link{

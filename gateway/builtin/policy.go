@@ -22,7 +22,6 @@ import (
 	"holm/internal/audit"
 	"holm/internal/db"
 	"holm/internal/fault"
-	"holm/internal/identity"
 	"holm/internal/wake"
 	"holm/policy"
 	"holm/policy/rulestore"
@@ -51,7 +50,7 @@ func policyTools(c Config) []gateway.Builtin {
 		Run:    c.listPolicies,
 	}, {
 		Name: "policy_set", Governs: true, Description: "Store a policy row of this agent: who may use a resource, who may not, or whose use needs an owner's approval. " +
-			"A row with the same type, key, effect and scope is replaced.",
+			"A row with the same type, key, effect and scope is replaced. Notes in the answer say what of the row may not be meant.",
 		Schema: schema(`{
 			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"]},
 			"resourceKey":{"type":"string","description":"a tool such as mcp__git__log, a glob such as mcp__git__*, a server, a path, a command"},
@@ -59,15 +58,17 @@ func policyTools(c Config) []gateway.Builtin {
 			"grants":{"type":"array","items":{"type":"object"},"description":"[{type:any}] or {type:role|user|circle, value}"},
 			"scope":{"type":"object","description":"args: conditions on arguments; approval: how a person is asked"},
 			"note":{"type":"string"},
+			"addGrants":{"type":"boolean","default":false,"description":"add the grants to those of the row that is there, instead of replacing them"},
 			"keepDefaults":{"type":"boolean","default":true,"description":"also store the default grants that the row would replace"},
-			"force":{"type":"boolean","default":false,"description":"store the row although somebody is locked out by it"}}`, "resourceType", "resourceKey", "effect", "grants"),
+			"force":{"type":"boolean","default":false,"description":"store the row although somebody is locked out by it, or no tool has an argument that it names"}}`, "resourceType", "resourceKey", "effect", "grants"),
 		Run: c.setPolicy,
 	}, {
 		Name: "policy_delete", Governs: true, Description: "Delete the policy rows of one key of this agent, of one effect or of all.",
 		Schema: schema(`{
 			"resourceKey":{"type":"string"},
 			"resourceType":{"type":"string","enum":["tool","mcp","file","exec"],"default":"tool"},
-			"effect":{"type":"string","enum":["allow","deny","require_approval"]}}`, "resourceKey"),
+			"effect":{"type":"string","enum":["allow","deny","require_approval"]},
+			"force":{"type":"boolean","default":false,"description":"delete the rows although somebody is locked out by it"}}`, "resourceKey"),
 		Run: c.deletePolicy,
 	}}
 }
@@ -94,6 +95,7 @@ func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, e
 		Grants       json.RawMessage `json:"grants"`
 		Scope        json.RawMessage `json:"scope"`
 		Note         string          `json:"note"`
+		AddGrants    bool            `json:"addGrants"`
 		KeepDefaults bool            `json:"keepDefaults"`
 		Force        bool            `json:"force"`
 	}{KeepDefaults: true}
@@ -108,19 +110,13 @@ func (c Config) setPolicy(ctx context.Context, call gateway.BuiltinCall) (any, e
 	if row.Scope, err = policy.ParseScope(row.ResourceType, in.Scope); err != nil {
 		return nil, rulestore.Invalid(err)
 	}
-	change := rulestore.Change{Row: row, KeepDefaults: in.KeepDefaults, Force: in.Force}
-	for _, t := range c.Tools(ctx) {
-		change.Tools = append(change.Tools, t.Tool)
-	}
-	var stored rulestore.Row
+	change := rulestore.Change{Row: row, AddGrants: in.AddGrants, KeepDefaults: in.KeepDefaults, Force: in.Force, Tools: c.Tools(ctx)}
+	var written rulestore.Written
 	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
-		if change.Principals, err = identity.Principals(ctx, tx, call.AgentID); err != nil {
-			return err
-		}
-		stored, err = rulestore.Set(ctx, tx, change, call.RequesterID())
+		written, err = rulestore.Set(ctx, tx, change, call.RequesterID())
 		return err
 	})
-	return map[string]any{"policy": stored}, err
+	return map[string]any{"policy": written}, err
 }
 
 func (c Config) deletePolicy(ctx context.Context, call gateway.BuiltinCall) (any, error) {
@@ -128,6 +124,7 @@ func (c Config) deletePolicy(ctx context.Context, call gateway.BuiltinCall) (any
 		ResourceKey  string        `json:"resourceKey"`
 		ResourceType string        `json:"resourceType"`
 		Effect       policy.Effect `json:"effect"`
+		Force        bool          `json:"force"`
 	}{ResourceType: policy.TypeTool}
 	if err := read(call, &in); err != nil {
 		return nil, err
@@ -137,9 +134,12 @@ func (c Config) deletePolicy(ctx context.Context, call gateway.BuiltinCall) (any
 		return nil, err
 	}
 	var removed []rulestore.Row
-	err = c.change(ctx, call, func(tx pgx.Tx) (err error) {
-		removed, err = c.Approvals.DeleteRows(ctx, tx, call.AgentID, in.ResourceType, in.ResourceKey, in.Effect, actor)
-		return err
+	guard := rulestore.Deleting(call.AgentID, in.Effect, c.Tools(ctx), in.Force)
+	err = c.change(ctx, call, func(tx pgx.Tx) error {
+		return guard.Do(ctx, tx, func() (err error) {
+			removed, err = c.Approvals.DeleteRows(ctx, tx, call.AgentID, in.ResourceType, in.ResourceKey, in.Effect, actor)
+			return err
+		})
 	})
 	return map[string]any{"deleted": removed}, err
 }

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"holm/internal/httpapi"
@@ -102,13 +104,17 @@ func (c *Client) Policies(ctx context.Context, agent string) (list []rulestore.R
 }
 
 // SetPolicy stores a row.
-func (c *Client) SetPolicy(ctx context.Context, agent string, p Policy) (row rulestore.Row, err error) {
+func (c *Client) SetPolicy(ctx context.Context, agent string, p Policy) (row rulestore.Written, err error) {
 	_, err = c.call(ctx, http.MethodPost, path("agents", agent, "policies"), p, &row)
 	return row, err
 }
 
 // DeletePolicies deletes the rows of one key and effect.
-func (c *Client) DeletePolicies(ctx context.Context, agent, resourceType, resourceKey, effect string) error {
-	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "policies", resourceType, resourceKey)+"?effect="+effect, nil, nil)
+func (c *Client) DeletePolicies(ctx context.Context, agent, resourceType, resourceKey, effect string, force bool) error {
+	query := url.Values{"force": {strconv.FormatBool(force)}}
+	if effect != "" {
+		query.Set("effect", effect)
+	}
+	_, err := c.call(ctx, http.MethodDelete, path("agents", agent, "policies", resourceType, resourceKey)+"?"+query.Encode(), nil, nil)
 	return err
 }

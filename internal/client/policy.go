@@ -18,6 +18,7 @@ type Policy struct {
 	Grants       []policy.Grant `json:"grants"`
 	Scope        policy.Scope   `json:"scope"`
 	Note         string         `json:"note,omitempty"`
+	AddGrants    bool           `json:"addGrants,omitempty"`
 	KeepDefaults bool           `json:"keepDefaults,omitempty"`
 	Force        bool           `json:"force,omitempty"`
 }

@@ -6,7 +6,9 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
 
+	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
 	"holm/internal/servers"
@@ -213,15 +215,12 @@ func (s *server) lintPolicies(ctx context.Context, in *AgentPath) (*listOf[polic
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
-	stored, err := rulestore.List(ctx, s.Pool, in.AgentID, "")
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]policy.Row, len(stored))
-	for i, row := range stored {
-		rows[i] = row.Compiled()
-	}
-	return list(policy.Lint(rows, s.tools(ctx))), nil
+	var findings []policy.Finding
+	err := db.InTx(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		findings, err = rulestore.Lint(ctx, tx, in.AgentID, s.tools(ctx))
+		return err
+	})
+	return list(findings), err
 }
 
 // tools are all tools that are known.

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
-	"holm/internal/identity"
 	"holm/policy"
 	"holm/policy/rulestore"
 )
@@ -20,13 +19,17 @@ func (s *server) registerPolicies() {
 	}, s.listPolicies)
 	handle(s, huma.Operation{
 		OperationID: "set-policy", Method: http.MethodPost, Path: "/api/agents/{agentId}/policies", DefaultStatus: http.StatusCreated,
-		Summary: "Store a policy row", Description: "A row with the same type, key, effect and scope is replaced. A row that would lock people out is refused with 409 would_lock_out and who loses what.", Tags: []string{"policies"},
+		Summary: "Store a policy row", Tags: []string{"policies"},
+		Description: "A row with the same type, key, effect and scope is replaced, or gets the grants besides; the answer has the row as it was, and notes on what " +
+			"the writer may not expect. An argument that no tool has is refused with 422 unknown_argument; a row that would lock people out with 409 " +
+			"would_lock_out and who loses what.",
 	}, s.setPolicy)
 	handle(s, huma.Operation{
 		OperationID: "delete-policies", Method: http.MethodDelete, Path: "/api/agents/{agentId}/policies/{resourceType}/{resourceKey}",
 		DefaultStatus: http.StatusNoContent,
-		Summary:       "Delete the policy rows of one key", Description: "Slashes and other special characters of the key are percent-encoded.",
-		Tags: []string{"policies"},
+		Summary:       "Delete the policy rows of one key", Tags: []string{"policies"},
+		Description: "Slashes and other special characters of the key are percent-encoded. What would lock people out is refused with 409 would_lock_out; " +
+			"that the tools of servers go with what allows them is meant where the effect is allow.",
 	}, s.deletePolicies)
 }
 
@@ -52,12 +55,13 @@ type setPolicyInput struct {
 		Grants       json.RawMessage `json:"grants" doc:"A list of {type: any} or {type: role|user|circle, value}."`
 		Scope        json.RawMessage `json:"scope,omitempty" doc:"Conditions on arguments and settings of approvals."`
 		Note         string          `json:"note,omitempty" maxLength:"500"`
+		AddGrants    bool            `json:"addGrants,omitempty" doc:"Add the grants to those of the row that is there, instead of replacing them."`
 		KeepDefaults bool            `json:"keepDefaults,omitempty" doc:"Also store the default grants that the row would replace."`
-		Force        bool            `json:"force,omitempty" doc:"Store the row although somebody is locked out by it."`
+		Force        bool            `json:"force,omitempty" doc:"Store the row although somebody is locked out by it, or no tool has an argument that it names."`
 	}
 }
 
-func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rulestore.Row], error) {
+func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rulestore.Written], error) {
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
@@ -65,15 +69,11 @@ func (s *server) setPolicy(ctx context.Context, in *setPolicyInput) (*oneOf[rule
 	if err != nil {
 		return nil, rulestore.Invalid(err)
 	}
-	change := rulestore.Change{Row: row, KeepDefaults: in.Body.KeepDefaults, Force: in.Body.Force}
-	for _, t := range s.tools(ctx) {
-		change.Tools = append(change.Tools, t.Tool)
+	change := rulestore.Change{
+		Row: row, AddGrants: in.Body.AddGrants, KeepDefaults: in.Body.KeepDefaults, Force: in.Body.Force, Tools: s.tools(ctx),
 	}
-	var out oneOf[rulestore.Row]
+	var out oneOf[rulestore.Written]
 	err = s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		if change.Principals, err = identity.Principals(ctx, tx, in.AgentID); err != nil {
-			return err
-		}
 		out.Body, err = rulestore.Set(ctx, tx, change, adminActor)
 		return err
 	})
@@ -102,15 +102,20 @@ type deletePoliciesInput struct {
 	ResourceType string `path:"resourceType" enum:"tool,mcp,file,exec"`
 	ResourceKey  string `path:"resourceKey"`
 	Effect       string `query:"effect" enum:"allow,deny,require_approval" doc:"Delete rows of this effect alone. Absent: of all."`
+	Force        bool   `query:"force" doc:"Delete the rows although somebody is locked out by it."`
 }
 
 func (s *server) deletePolicies(ctx context.Context, in *deletePoliciesInput) (*nothing, error) {
 	if err := s.manages(ctx, in.AgentID); err != nil {
 		return nil, err
 	}
+	effect := policy.Effect(in.Effect)
+	guard := rulestore.Deleting(in.AgentID, effect, s.tools(ctx), in.Force)
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		_, err := s.Approvals.DeleteRows(ctx, tx, in.AgentID, in.ResourceType, in.ResourceKey, policy.Effect(in.Effect), theOperator)
-		return err
+		return guard.Do(ctx, tx, func() error {
+			_, err := s.Approvals.DeleteRows(ctx, tx, in.AgentID, in.ResourceType, in.ResourceKey, effect, theOperator)
+			return err
+		})
 	})
 	if err == nil {
 		s.Rules.Changed(in.AgentID)

@@ -52,24 +52,17 @@ func (m Map) resource(sandbox, text, cwd string) policy.Resource {
 	return r
 }
 
-// builtinMaps are what Holm's own tools for files and commands reach. Holm runs
-// none of them: agents that have such tools ask the gate about them by these names.
-var builtinMaps = map[string]Map{
-	"exec":        {Type: policy.TypeExec, Arg: "command", CWD: "cwd"},
-	"file_read":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
-	"file_list":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
-	"file_stat":   {Type: policy.TypeFile, Mode: policy.ModeRead, Arg: "path"},
-	"file_write":  {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
-	"file_edit":   {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
-	"file_delete": {Type: policy.TypeFile, Mode: policy.ModeWrite, Arg: "path"},
-}
-
 // BuiltinResources finds the files and commands that a call of one of Holm's own
-// tools reaches, in the sandbox that its arguments name.
+// tools reaches, in the sandbox that its arguments name. Holm runs none of these:
+// agents that have such tools ask the gate about them by these names.
 func BuiltinResources(tool string, args policy.Args) []policy.Resource {
-	m, ok := builtinMaps[tool]
+	resourceType, mode, ok := policy.Reaches(tool)
 	if !ok {
 		return nil
+	}
+	m := Map{Type: resourceType, Mode: mode, Arg: "path"}
+	if resourceType == policy.TypeExec {
+		m.Arg, m.CWD = "command", "cwd"
 	}
 	raw, sandbox := args.Raw(), policy.DefaultSandbox
 	named := find(raw, "sandbox")

@@ -283,6 +283,18 @@ func (st *Store) List(ctx context.Context) ([]Server, error) {
 	return st.read(ctx, st.Pool, "", "")
 }
 
+// Names gives the names of all servers, in order.
+func Names(ctx context.Context, q db.Queryer) ([]string, error) {
+	rows, err := q.Query(ctx, `
+		SELECT name
+		FROM servers
+		ORDER BY name`)
+	if err != nil {
+		return nil, fmt.Errorf("read names of servers: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
 func (st *Store) read(ctx context.Context, q db.Queryer, name, lock string) ([]Server, error) {
 	rows, err := q.Query(ctx, `
 		SELECT name, command, url, secrets, maps, version, created_at, runs

@@ -45,37 +45,58 @@ const columns = `id, agent_id, resource_type, resource_key, effect, grants, scop
 // Store.Changed after the commit. A row that policy would not accept is Invalid; an
 // unknown agent NotFound.
 func Put(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
-	return put(ctx, tx, row, actor, `EXCLUDED.grants`)
+	stored, _, err := put(ctx, tx, row, actor)
+	return stored, err
 }
 
-// Add is Put for rows that approvals leave: the grants are added to those that
-// the row has already, so that one requester's approval takes nothing from
-// another's.
+// Add is Put with the grants added to those that the row has already, so that one
+// requester's approval, or one grant, takes nothing from another's.
 func Add(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (Row, error) {
-	return put(ctx, tx, row, actor, `(
-		SELECT jsonb_agg(DISTINCT g)
-		FROM jsonb_array_elements(p.grants || EXCLUDED.grants) g)`)
+	stored, _, err := add(ctx, tx, row, actor)
+	return stored, err
 }
 
-func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr string) (Row, error) {
+// put also gives the row as it was before.
+func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (stored Row, before []Row, err error) {
+	return store(ctx, tx, row, actor, `EXCLUDED.grants`, `EXCLUDED.note`)
+}
+
+// add makes any stand for all that it speaks for.
+func add(ctx context.Context, tx pgx.Tx, row policy.Row, actor string) (stored Row, before []Row, err error) {
+	stored, before, err = store(ctx, tx, row, actor, `(
+		SELECT CASE
+		           WHEN bool_or(g ->> 'type' = 'any') THEN '[{"type":"any"}]'
+		           ELSE COALESCE(jsonb_agg(DISTINCT g), '[]')
+		       END
+		FROM jsonb_array_elements(p.grants || EXCLUDED.grants) g)`, `COALESCE(NULLIF(EXCLUDED.note, ''), p.note)`)
+	if err != nil {
+		return stored, before, err
+	}
+	if err := stored.Compiled().Validate(); err != nil {
+		return stored, before, Invalid(err) // more grants than a row may have
+	}
+	return stored, before, nil
+}
+
+func store(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr, noteExpr string) (stored Row, before []Row, err error) {
 	row = row.Complete()
 	if row.Origin == "" {
 		row.Origin = policy.OriginAdmin
 	}
 	if err := row.Validate(); err != nil {
-		return Row{}, Invalid(err)
+		return Row{}, nil, Invalid(err)
 	}
 	grants, err := json.Marshal(slices.Clone(row.Grants))
 	if err != nil {
-		return Row{}, fmt.Errorf("encode grants: %w", err)
+		return Row{}, nil, fmt.Errorf("encode grants: %w", err)
 	}
 	if row.Grants == nil {
 		grants = []byte("[]")
 	}
 	scope := string(row.Scope.Canonical())
-	before, err := replaced(ctx, tx, row, scope)
+	before, err = replaced(ctx, tx, row, scope)
 	if err != nil {
-		return Row{}, err
+		return Row{}, nil, err
 	}
 	rows, err := tx.Query(ctx, `
 		INSERT INTO agent_policies AS p
@@ -83,22 +104,22 @@ func put(ctx context.Context, tx pgx.Tx, row policy.Row, actor, grantsExpr strin
 		VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $7, $8, $9, $10)
 		ON CONFLICT (agent_id, resource_type, resource_key, effect, origin, sha256(scope_key::bytea)) DO UPDATE
 		SET grants = `+grantsExpr+`,
-		    note = EXCLUDED.note,
+		    note = `+noteExpr+`,
 		    version = p.version + 1
 		RETURNING `+columns,
 		uuid.Must(uuid.NewV7()).String(), row.AgentID, row.ResourceType, row.ResourceKey,
 		row.Effect, grants, scope, row.Origin, row.Note, actor)
 	if err != nil {
-		return Row{}, fmt.Errorf("store policy row: %w", err)
+		return Row{}, nil, fmt.Errorf("store policy row: %w", err)
 	}
-	stored, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Row])
+	stored, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Row])
 	if foreignKey(err) {
-		return Row{}, fault.NotFoundf("no agent %q", row.AgentID)
+		return Row{}, nil, fault.NotFoundf("no agent %q", row.AgentID)
 	}
 	if err != nil {
-		return Row{}, fmt.Errorf("store policy row: %w", err)
+		return Row{}, nil, fmt.Errorf("store policy row: %w", err)
 	}
-	return stored, changed(ctx, tx, row.AgentID, "policy_set", actor, before, []Row{stored})
+	return stored, before, changed(ctx, tx, row.AgentID, "policy_set", actor, before, []Row{stored})
 }
 
 // replaced is the row that another with the same key takes the place of.
