@@ -157,8 +157,16 @@ func (b *Bot) command(ctx context.Context, l *line) (string, error) {
 	if l.cmd = b.find(cmp.Or(verb, "help")); l.cmd == nil && slash {
 		return b.unknown(l.who, verb), nil
 	}
+	answered, err := b.cardAnswered(ctx, l)
+	if err != nil {
+		return "", err
+	}
 	l.read(rest)
+	l.nameRequest(answered)
 	if l.cmd == nil || !slash && l.rest != "" && (l.cmd.usage == "" || l.cmd.usage == "[@AGENT]") {
+		if reply, ok, err := b.nod(ctx, *l, answered); ok || err != nil {
+			return reply, err
+		}
 		l.cmd = b.find("say")
 		l.read(l.ev.Text)
 	}
