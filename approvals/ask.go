@@ -71,7 +71,7 @@ func (c Call) openings() []Opening {
 	if len(c.Opens) > 0 {
 		return c.Opens
 	}
-	return []Opening{{c.ResourceType, c.ResourceKey, policy.Scope{Approves: c.Rule.ID}}}
+	return []Opening{{c.ResourceType, c.ResourceKey, policy.Scope{Approves: c.Rule.ID, Definition: MadeDigest(c.Basis.Made)}}}
 }
 
 // Digest binds an approval to this very question: agent, requester, resource, the

@@ -127,11 +127,16 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 		text = fmt.Sprintf("Request %d for %s is approved and the call is running now. "+
 			"Call this tool again with the same arguments to get its result; it will not run twice.", r.ShortID, r.Resource)
 	}
-	return errorResult(e, text, map[string]any{
+	structured := map[string]any{
 		"error_type": kind, "code": codeApproval,
 		"request_id": r.RequestID, "short_id": r.ShortID, "status": r.Status,
 		"expires_at": r.ExpiresAt.UTC().Format(time.RFC3339), "retry_after": retryAfter,
-	})
+	}
+	if r.Changed != "" {
+		text += fmt.Sprintf(" It is asked because %s.", r.Changed)
+		structured["changed"] = r.Changed
+	}
+	return errorResult(e, text, structured)
 }
 
 // cappedResult tells a caller that too much of theirs waits already. That is no

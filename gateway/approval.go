@@ -256,7 +256,7 @@ func (g *Gateway) required(ctx context.Context, r approvals.Request) error {
 	}
 	return &ApprovalRequiredError{
 		AgentID: r.AgentID, RequestID: r.ID, ShortID: r.ShortID, Resource: r.Resource(), Status: r.Status,
-		ExpiresAt: r.ExpiresAt, Executing: r.Executing(),
+		ExpiresAt: r.ExpiresAt, Executing: r.Executing(), Changed: r.Settings.Changed,
 		Reached: reached, Undelivered: r.Status == approvals.Pending && r.UndeliveredAt != nil,
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 
 	"holm/approvals"
 	"holm/gateway/upstream"
+	"holm/internal/fault"
 	"holm/internal/servers"
 	"holm/policy"
 )
@@ -63,6 +65,45 @@ func partsOf(s servers.Server, t upstream.Tool) map[string]string {
 		}
 	}
 	return parts
+}
+
+// definition gives that of a tool of a registered server, which is waited for as a
+// list of its tools is. It is Unavailable while the server has told no list: whether
+// what was approved still stands is not known then. A tool that is not on the list
+// has the server's parts alone, and one of a server that Holm does not have none.
+func (u *upstreams) definition(ctx context.Context, server, tool string) (definition, error) {
+	u.follow(ctx)
+	client := u.get(server)
+	if client == nil {
+		return definition{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	tools, err := client.Tools(ctx)
+	if err != nil {
+		return definition{}, fault.New(fault.Unavailable, "server_unavailable",
+			"server %q has not listed its tools, so it is not known whether what was approved still stands; ask again later", server)
+	}
+	return client.madeOf(tools, tool), nil
+}
+
+func (c *runningClient) madeOf(tools []upstream.Tool, name string) definition {
+	for _, t := range tools {
+		if t.Name == name {
+			return c.made.of(c.server, t)
+		}
+	}
+	return c.made.of(c.server, upstream.Tool{})
+}
+
+// Definition is policy.Request.Definition of a server's tool as far as it is known
+// without waiting.
+func (g *Gateway) Definition(server, key string) string {
+	client := g.upstreams.get(server)
+	if client == nil {
+		return ""
+	}
+	return client.madeOf(client.Known(), toolOn(server, key)).digest
 }
 
 // canonicalDigest is the same for every spelling of one JSON value. A value that

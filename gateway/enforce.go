@@ -90,12 +90,21 @@ func (g *Gateway) weigh(ctx context.Context, e Enforcement) (*judgement, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &judgement{
+	j := &judgement{
 		entry:        &entry{Key: req.Tool, Server: req.Server, Tool: toolOn(req.Server, req.Tool)},
 		snapshot:     &snapshot{policyVersion: rules.Version, set: rules.Set},
 		resourceType: e.ResourceType, resourceKey: e.ResourceKey,
 		request: req, verdict: rules.Evaluate(req),
-	}, nil
+	}
+	if req.Server == "" || j.verdict.Decision == policy.Allow || j.verdict.Step == policy.StepDeny {
+		return j, nil // how the tool is made has no part in it
+	}
+	if j.entry.made, err = g.upstreams.definition(ctx, req.Server, j.entry.Tool); err != nil {
+		return nil, err
+	}
+	j.request.Definition = j.entry.made.digest
+	j.verdict = rules.Evaluate(j.request)
+	return j, nil
 }
 
 // toolOn is the tool's own name on its server.

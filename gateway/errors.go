@@ -22,6 +22,8 @@ type ApprovalRequiredError struct {
 	Executing bool
 	// Reached is whether the question was put into a chat, or is on its way to one.
 	Reached bool
+	// Changed is what came between the question and an earlier one about the call.
+	Changed string
 	// Undelivered is true when a minute has passed and it has reached nobody.
 	Undelivered bool
 }

@@ -50,7 +50,7 @@ func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*ju
 	}
 	c.listed = true
 	j := &judgement{entry: e, snapshot: snap, request: policy.Request{
-		Principal: p, Tool: e.Key, Server: e.Server, Args: args, Resources: servers.Resources(e.Server, e.maps, args),
+		Principal: p, Tool: e.Key, Server: e.Server, Definition: e.made.digest, Args: args, Resources: servers.Resources(e.Server, e.maps, args),
 	}}
 	j.verdict = snap.set.Evaluate(j.request)
 	g.seenByAnOwner(c, j)
@@ -153,13 +153,13 @@ func (j *judgement) question(c *toolCall, requester string) (ask approvals.Call,
 func (j *judgement) openings(rule *policy.Row) (all []approvals.Opening) {
 	if rule.ResourceType == policy.TypeTool || rule.ResourceType == policy.TypeMCP {
 		return []approvals.Opening{{
-			ResourceType: policy.TypeTool, ResourceKey: j.entry.Key, Scope: policy.Scope{Approves: rule.ID},
+			ResourceType: policy.TypeTool, ResourceKey: j.entry.Key, Scope: policy.Scope{Approves: rule.ID, Definition: j.entry.made.digest},
 		}}
 	}
 	for _, r := range j.request.Resources {
 		if r.Type == rule.ResourceType && r.Missing == "" {
 			all = append(all, approvals.Opening{ResourceType: r.Type, ResourceKey: r.Key(), Scope: policy.Scope{
-				Approves: rule.ID, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
+				Approves: rule.ID, Definition: j.entry.made.digest, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
 			}})
 		}
 	}

@@ -165,10 +165,10 @@ func (s *snapshot) decides(p policy.Principal, e *entry) policy.Effect {
 	if len(e.maps) > 0 {
 		return "" // it depends on the files and commands
 	}
-	if len(s.set.Capabilities(p, []policy.Tool{{Name: e.Key, Server: e.Server}})) > 0 {
+	if len(s.set.Capabilities(p, []policy.Tool{{Name: e.Key, Server: e.Server, Definition: e.made.digest}})) > 0 {
 		return policy.Allow
 	}
-	r := s.set.Evaluate(policy.Request{Principal: p, Tool: e.Key, Server: e.Server})
+	r := s.set.Evaluate(policy.Request{Principal: p, Tool: e.Key, Server: e.Server, Definition: e.made.digest})
 	if r.Decision == policy.RequireApproval {
 		return policy.RequireApproval
 	}

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"holm/policy"
@@ -58,5 +59,43 @@ func TestAsksAreAllRowsWhateverWasApproved(t *testing.T) {
 	}
 	if rows, _ := set.Asks(policy.Request{Principal: policy.Principal{AgentID: "other"}, Tool: "mcp__git__push"}); rows != nil {
 		t.Errorf("of another agent: %v", rows)
+	}
+}
+
+// TestAnApprovalIsForTheToolAsItWasDefined: what it left answers for no other
+// definition, nor for a tool whose definition is not known.
+func TestAnApprovalIsForTheToolAsItWasDefined(t *testing.T) {
+	first, second := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	rows := []policy.Row{
+		{ID: "ask", AgentID: "main", ResourceType: "tool", ResourceKey: "mcp__git__push", Effect: policy.RequireApproval, Grants: []policy.Grant{policy.Any()}},
+		{ID: "always", AgentID: "main", ResourceType: "tool", ResourceKey: "mcp__git__push", Effect: policy.Allow, Grants: []policy.Grant{policy.ToUser("ann")},
+			Origin: policy.OriginApproval, Scope: policy.Scope{Approves: "ask", Definition: first}},
+	}
+	set, err := policy.Compile("main", rows, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann := policy.Principal{AgentID: "main", UserID: "ann", Role: policy.User}
+	for definition, want := range map[string]policy.Effect{first: policy.Allow, second: policy.RequireApproval, "": policy.RequireApproval} {
+		req := policy.Request{Principal: ann, Tool: "mcp__git__push", Server: "git", Definition: definition}
+		if got := set.Evaluate(req); got.Decision != want {
+			t.Errorf("of definition %.4q: %s, want %s", definition, got.Decision, want)
+		}
+		e := set.Explain(req)
+		if near := slices.ContainsFunc(e.Near, func(r policy.Reason) bool { return strings.Contains(r.Why, "as it was defined and served then") }); near != (want != policy.Allow) {
+			t.Errorf("of definition %.4q: %+v", definition, e.Near)
+		}
+		able := set.Capabilities(ann, []policy.Tool{{Name: "mcp__git__push", Server: "git", Definition: definition}})
+		if (len(able) == 1) != (want == policy.Allow) {
+			t.Errorf("of definition %.4q it is handed out: %v", definition, able)
+		}
+	}
+	rows[1].Origin = ""
+	if err := rows[1].Validate(); err == nil {
+		t.Error("a person's row has a definition")
+	}
+	rows[1].Origin, rows[1].Scope.Definition = policy.OriginApproval, "latest"
+	if err := rows[1].Validate(); err == nil {
+		t.Error("a definition is no digest")
 	}
 }

@@ -15,7 +15,7 @@ func (s *Set) Evaluate(req Request) (r Result) {
 	if req.Principal.AgentID != s.agentID {
 		return foreign
 	}
-	c := call{who: s.caller(&req.Principal), args: req.Args}
+	c := call{who: s.caller(&req.Principal), args: req.Args, definition: req.Definition}
 	s.tool(&r, &c, req.Tool, req.Server)
 	if len(req.Resources) > 0 {
 		s.resources(&r, &c, req.Resources)

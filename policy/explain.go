@@ -48,7 +48,7 @@ func (s *Set) Explain(req Request) Explanation {
 	if e.Step == StepForeign {
 		return e
 	}
-	c := call{who: s.caller(&req.Principal), args: req.Args}
+	c := call{who: s.caller(&req.Principal), args: req.Args, definition: req.Definition}
 	for _, b := range s.find(nil, req.Tool, req.Server) {
 		for _, r := range b.inOrder() {
 			e.add(r, &c.who, r.obstacle(&c), r.ground(&c))
@@ -182,6 +182,9 @@ func (r *rule) obstacle(c *call) string {
 		if !r.conditions[i].holds(r.effect, c) {
 			return r.conditions[i].obstacle(c)
 		}
+	}
+	if r.answers && r.row.Scope.Definition != c.definition {
+		return "the approval was for the tool as it was defined and served then"
 	}
 	if !r.holds(c) {
 		return "the approval was for other arguments"

@@ -90,7 +90,7 @@ func (s *Set) EvaluateEach(req Request) []Result {
 	if req.Principal.AgentID != s.agentID {
 		return []Result{foreign}
 	}
-	c := call{who: s.caller(&req.Principal), args: req.Args}
+	c := call{who: s.caller(&req.Principal), args: req.Args, definition: req.Definition}
 	all := make([]Result, 1, 1+len(req.Resources))
 	s.tool(&all[0], &c, req.Tool, req.Server)
 	for i := range req.Resources {

@@ -4,6 +4,8 @@ package policy
 type call struct {
 	who  caller
 	args Args
+	// definition is the tool's; see Request.Definition.
+	definition string
 	// anyArgs takes the call as one with the arguments that open most, everyArgs as
 	// one with those that open least; args are then not read.
 	anyArgs   bool

@@ -10,7 +10,10 @@ type Request struct {
 	// Server is the upstream server the tool belongs to, from the catalogue and
 	// never from the tool's name; empty for a tool of Holm's own.
 	Server string
-	Args   Args
+	// Definition names how the tool is made and served now; empty for a tool of
+	// Holm's own. What an approval left for another definition answers nothing.
+	Definition string
+	Args       Args
 	// Resources are the files and commands that the call reaches.
 	Resources []Resource
 }

@@ -108,6 +108,9 @@ func (r *Row) checkScope() *InvalidError {
 	if r.Origin != OriginApproval && r.Scope.ArgsDigest != "" {
 		return invalid("scope.argsDigest", "belongs to rows that an approval left")
 	}
+	if r.Origin != OriginApproval && r.Scope.Definition != "" {
+		return invalid("scope.definition", "belongs to rows that an approval left")
+	}
 	if r.Origin != OriginApproval && r.Scope.Approves != "" {
 		return invalid("scope.approves", "belongs to rows that an approval left")
 	}

@@ -10,6 +10,7 @@ type rule struct {
 	any        bool
 	roles      uint8
 	bound      bool   // to the argument digest of its row
+	answers    bool   // left by an approval, for the tool as it was defined then
 	effect     Effect // Deny for a broken row
 	conditions []condition
 	broken     *InvalidError // why the row cannot be used
@@ -37,7 +38,8 @@ func newRule(row *Row, order int32, patterns *patternCache, users userNumbers) *
 		r.effect = Deny
 		r.any = row.Unreadable != nil || checkGrants("grants", row.Grants) != nil
 	}
-	r.bound = row.Scope.ArgsDigest != "" && r.fromApproval()
+	r.answers = r.fromApproval()
+	r.bound = row.Scope.ArgsDigest != "" && r.answers
 	for _, g := range row.Grants {
 		r.grant(g, users)
 	}
@@ -102,6 +104,9 @@ func (r *rule) speaksFor(c *caller) bool {
 func (r *rule) holds(c *call) bool {
 	if c.anyArgs {
 		return r.holdsForSome(c)
+	}
+	if r.answers && r.row.Scope.Definition != c.definition {
+		return false
 	}
 	if c.everyArgs && (len(r.conditions) > 0 || r.bound) {
 		return r.effect != Allow

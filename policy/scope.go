@@ -20,6 +20,9 @@ type Scope struct {
 	// Approves limits an approval's row to the require_approval row with this id: it
 	// answers no other. Only for rows of OriginApproval.
 	Approves string `json:"approves,omitempty"`
+	// Definition limits an approval's row to the tool as it was defined and served
+	// then; see Request.Definition. Only for rows of OriginApproval.
+	Definition string `json:"definition,omitempty"`
 
 	// Sandbox is the sandbox's alias or "*", for file and exec rows.
 	Sandbox string `json:"sandbox,omitempty"`
@@ -72,7 +75,7 @@ func (s *Scope) set(m member) error {
 		return readObject(field, m.value, s.Approval.set)
 	}
 	text := map[string]*string{
-		"argsDigest": &s.ArgsDigest, "approves": &s.Approves, "sandbox": &s.Sandbox,
+		"argsDigest": &s.ArgsDigest, "approves": &s.Approves, "definition": &s.Definition, "sandbox": &s.Sandbox,
 		"mode": &s.Mode, "path": &s.Path, "command": &s.Command, "cwd": &s.CWD,
 	}[m.name]
 	if text == nil {

@@ -36,14 +36,21 @@ func (s *Scope) check(resourceType string) *InvalidError {
 }
 
 func (s *Scope) checkDigest() *InvalidError {
-	const digestLength = 64 // SHA-256 in hexadecimal
-	if s.ArgsDigest != "" && (len(s.ArgsDigest) != digestLength || strings.Trim(s.ArgsDigest, hexDigits) != "") {
+	if !isDigest(s.ArgsDigest) {
 		return invalid("scope.argsDigest", "must be 64 lower-case hexadecimal digits")
+	}
+	if !isDigest(s.Definition) {
+		return invalid("scope.definition", "must be 64 lower-case hexadecimal digits")
 	}
 	if s.Approves != "" {
 		return checkName("scope.approves", s.Approves)
 	}
 	return nil
+}
+
+// isDigest reports whether text is a SHA-256 in hexadecimal, or absent.
+func isDigest(text string) bool {
+	return text == "" || len(text) == 64 && strings.Trim(text, hexDigits) == ""
 }
 
 // Complete returns the row with the scope fields of file and exec rows filled in:

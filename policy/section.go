@@ -30,8 +30,8 @@ func briefOf(r *rule) brief {
 		b.user = r.users[0]
 	}
 	b.more = len(r.users) > 1 || len(r.circles) > 0
-	b.bare = len(r.conditions) == 0 && !r.bound
-	if len(r.conditions) == 1 && !r.bound {
+	b.bare = len(r.conditions) == 0 && !r.answers
+	if len(r.conditions) == 1 && !r.answers {
 		b.only = &r.conditions[0]
 	}
 	return b

@@ -6,6 +6,8 @@ type Tool struct {
 	Name string `json:"name"`
 	// Server is the upstream server it belongs to; empty for a tool of Holm's own.
 	Server string `json:"server,omitempty"`
+	// Definition is that of Request.
+	Definition string `json:"-"`
 }
 
 // Capabilities returns the names of the tools, in the order given, that a turn
@@ -19,7 +21,7 @@ func (s *Set) Capabilities(p Principal, tools []Tool) []string {
 		return nil
 	}
 	for _, t := range tools {
-		c := call{who: s.caller(&p), everyArgs: true}
+		c := call{who: s.caller(&p), everyArgs: true, definition: t.Definition}
 		var r Result
 		if s.tool(&r, &c, t.Name, t.Server); r.Decision == Allow {
 			names = append(names, t.Name)

@@ -22,7 +22,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Links: a.links, ServerStatus: a.serverStatus, Ready: a.databaseAnswers,
+		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Definition: a.gateway.Definition, Links: a.links, ServerStatus: a.serverStatus, Ready: a.databaseAnswers,
 		Channels: a.channelHealth, CheckChannel: a.checkOwn, OpenChannels: a.bot.Refresh, ClosedRoutes: a.closedRoutes, TestChannels: a.testChannels, Press: a.bot.Press, MayApprove: a.bot.MayApprove,
 	})
 	if err != nil {

@@ -68,6 +68,9 @@ func (s *server) checkAccess(ctx context.Context, in *checkAccessInput) (*oneOf[
 	if err != nil {
 		return nil, rulestore.Invalid(err)
 	}
+	if req.Server != "" && s.Definition != nil {
+		req.Definition = s.Definition(req.Server, req.Tool)
+	}
 	return &oneOf[policy.Explanation]{Body: rules.Explain(req)}, nil
 }
 

@@ -55,6 +55,8 @@ type Config struct {
 	ServerStatus func(ctx context.Context, name string) (status ServerStatus, ok bool)
 	// Tools are all tools there are, as far as they are known. Nil: none.
 	Tools func(ctx context.Context) []policy.ToolInfo
+	// Definition names how a server's tool is made now; see policy.Request. Optional.
+	Definition func(server, tool string) string
 	// Channels tells how Holm's own channels do. Nil: there are none.
 	Channels func(ctx context.Context) ([]ChannelHealth, error)
 	// CheckChannel refuses one of Holm's own channels that could not work. Nil:
