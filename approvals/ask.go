@@ -21,7 +21,6 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
-	"holm/internal/redact"
 	"holm/internal/session"
 	"holm/policy"
 )
@@ -94,7 +93,7 @@ func (c Call) digestFor(basis, requesterID string, inSession bool) string {
 	}
 	sum := sha256.New()
 	sum.Write([]byte(digestOf(parts)))
-	sum.Write(c.Args.Canonical())
+	sum.Write([]byte(policy.ArgsDigest(c.Args)))
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -387,15 +386,15 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, now situation, 
 	b.Queue(`
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
-		     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
+		     args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
 		     expires_at, undelivered_at, mode, by_key)
-		SELECT $1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, q.id,
-		       COALESCE(q.expires_at, now() + $16), q.undelivered_at, $18, $19
+		SELECT $1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, q.id,
+		       COALESCE(q.expires_at, now() + $15), q.undelivered_at, $17, $18
 		FROM (SELECT) one
-		LEFT JOIN approval_requests q ON q.id = $17
+		LEFT JOIN approval_requests q ON q.id = $16
 		RETURNING `+columns,
 		id, c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
-		c.ResourceType, c.ResourceKey, redact.JSON(raw), raw, c.Digest(), policy.ArgsDigest(c.Args),
+		c.ResourceType, c.ResourceKey, raw, c.Digest(), policy.ArgsDigest(c.Args),
 		c.Rule.ID, c.ruleText(settings.Changed), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey).
 		Query(func(rows pgx.Rows) (err error) {
 			r, _, err = collect(rows, nil)
@@ -448,20 +447,30 @@ func (s *Service) announce(ctx context.Context, tx pgx.Tx, r Request, reviewers 
 }
 
 type requestedEvent struct {
-	RequestID    string          `json:"requestId"`
-	ShortID      int             `json:"shortId"`
-	ResourceType string          `json:"resourceType"`
-	ResourceKey  string          `json:"resourceKey"`
-	Args         json.RawMessage `json:"args"`
-	Mode         string          `json:"mode"`
-	ExpiresAt    time.Time       `json:"expiresAt"`
-	DuplicateOf  *string         `json:"duplicateOf,omitempty"`
+	RequestID    string `json:"requestId"`
+	ShortID      int    `json:"shortId"`
+	ResourceType string `json:"resourceType"`
+	ResourceKey  string `json:"resourceKey"`
+	// Args are absent where they are longer than maxEventArgs; ArgsSize tells.
+	Args        json.RawMessage `json:"args,omitempty"`
+	ArgsSize    int             `json:"argsSize"`
+	Mode        string          `json:"mode"`
+	ExpiresAt   time.Time       `json:"expiresAt"`
+	DuplicateOf *string         `json:"duplicateOf,omitempty"`
 }
 
+// maxEventArgs is the longest that an event repeats of a request: the request
+// itself shows all.
+const maxEventArgs = 16 << 10
+
 func (r Request) requestedEvent() requestedEvent {
+	var args json.RawMessage
+	if len(r.ArgsBytes) <= maxEventArgs {
+		args = r.Shown()
+	}
 	return requestedEvent{
 		RequestID: r.ID, ShortID: r.ShortID, ResourceType: r.ResourceType, ResourceKey: r.Resource(),
-		Args: r.Args, Mode: r.Mode, ExpiresAt: r.ExpiresAt, DuplicateOf: r.DuplicateOf,
+		Args: args, ArgsSize: len(r.ArgsBytes), Mode: r.Mode, ExpiresAt: r.ExpiresAt, DuplicateOf: r.DuplicateOf,
 	}
 }
 

@@ -29,7 +29,7 @@ func TestAskStoresTheQuestionAndAllThatFollows(t *testing.T) {
 	w.ok(json.Unmarshal([]byte(w.column(`SELECT payload::text FROM session_events WHERE session_id = 's1' AND type = 'approval_requested'`)[0]), &payload))
 	want := map[string]any{
 		"requestId": r.ID, "shortId": 1.0, "resourceType": "tool", "resourceKey": "mcp__git__push", "mode": "async",
-		"args": map[string]any{"branch": "main", "token": "[hidden]"}, "expiresAt": r.ExpiresAt.Format(time.RFC3339Nano),
+		"args": map[string]any{"branch": "main", "token": "[hidden]"}, "argsSize": 32.0, "expiresAt": r.ExpiresAt.Format(time.RFC3339Nano),
 	}
 	if diff := cmp.Diff(want, payload); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)

@@ -76,7 +76,7 @@ func (w *world) process() (*wake.Hub, *approvals.Service) {
 	w.ok(err)
 	return hub, approvals.New(approvals.Config{
 		Pool: w.pool, Hub: hub, Rules: rulestore.New(w.pool, hub, log), Jobs: queue, Log: log,
-		MaxOpenPerSession: 1000, MaxOpenPerRequester: 1000,
+		MaxOpenPerSession: 1000, MaxOpenPerRequester: 1000, MaxAsksPerMinute: 100_000,
 	})
 }
 

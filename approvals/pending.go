@@ -33,6 +33,14 @@ type PendingEvent struct {
 	TTLMinutes    int                 `json:"ttlMinutes"`
 }
 
+// openEvent has all arguments: the event is kept nowhere, and its reader may decide
+// by it.
+func (r Request) openEvent() requestedEvent {
+	e := r.requestedEvent()
+	e.Args = r.Shown()
+	return e
+}
+
 // maxOpen bounds what one look tells of; the others follow when these are
 // decided.
 const maxOpen = 1000
@@ -86,7 +94,7 @@ func (w *PendingWatch) events(ctx context.Context, ids []string) ([]session.Even
 	events := make([]session.Event, len(requests))
 	for i, r := range requests {
 		payload, err := json.Marshal(PendingEvent{
-			requestedEvent: r.requestedEvent(), RequesterID: r.RequesterID, RequesterName: r.RequesterName,
+			requestedEvent: r.openEvent(), RequesterID: r.RequesterID, RequesterName: r.RequesterName,
 			Rule: r.RuleText, Resolutions: r.Settings.Resolutions, TTLMinutes: r.TTLMinutes,
 		})
 		if err != nil {

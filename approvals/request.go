@@ -28,8 +28,7 @@ type Request struct {
 	ResourceType  string
 	ResourceKey   string
 	Scope         json.RawMessage
-	// Args are redacted, for people; ArgsBytes are what runs.
-	Args       json.RawMessage
+	// ArgsBytes are what runs; people are shown Shown.
 	ArgsBytes  []byte
 	ArgsDigest string
 	ArgsSHA256 string
@@ -182,9 +181,12 @@ func (r Request) ValidUntil() time.Time {
 	return r.ResolvedAt.Add(time.Duration(r.TTLMinutes) * time.Minute)
 }
 
+// Shown are the arguments without their secrets.
+func (r Request) Shown() json.RawMessage { return redact.JSON(r.ArgsBytes) }
+
 const columns = `
 	r.id, r.agent_id, r.short_id, r.session_id, r.requester_id, r.requester_name,
-	r.resource_type, r.resource_key, r.scope, r.args, r.args_bytes, r.args_digest, r.args_sha256,
+	r.resource_type, r.resource_key, r.scope, r.args_bytes, r.args_digest, r.args_sha256,
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,

@@ -40,6 +40,9 @@ type Config struct {
 	// MaxOpenPerSession and MaxOpenPerRequester bound the open requests of one
 	// session and of one requester of an agent. Defaults 10 and 20.
 	MaxOpenPerSession, MaxOpenPerRequester int
+	// MaxAsksPerMinute bounds the questions that one requester of an agent puts
+	// within a minute, whatever becomes of them. Default 60.
+	MaxAsksPerMinute int
 }
 
 // Service asks and decides. Its methods may be called concurrently, by any
@@ -53,12 +56,14 @@ type Service struct {
 func New(c Config) *Service {
 	c.MaxOpenPerSession = cmp.Or(c.MaxOpenPerSession, DefaultMaxOpenPerSession)
 	c.MaxOpenPerRequester = cmp.Or(c.MaxOpenPerRequester, DefaultMaxOpenPerRequester)
+	c.MaxAsksPerMinute = cmp.Or(c.MaxAsksPerMinute, DefaultMaxAsksPerMinute)
 	return &Service{Config: c}
 }
 
-// Defaults of the caps on open requests: more than an agent that waits for
-// answers has, few enough for a person to read.
+// Defaults of the caps: more than an agent that waits for answers has, few enough
+// for a person to read.
 const (
+	DefaultMaxAsksPerMinute    = 60
 	DefaultMaxOpenPerSession   = 10
 	DefaultMaxOpenPerRequester = 20
 )

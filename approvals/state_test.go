@@ -95,8 +95,8 @@ func TestTheDatabaseRefusesImpossibleRows(t *testing.T) {
 		}
 	}
 	if _, err := w.pool.Exec(ctx, `INSERT INTO approval_requests
-		(id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key, args, args_bytes, args_digest, args_sha256, rule_id, rule_text, expires_at)
-		SELECT id || 'x', agent_id, short_id + 1000, session_id, requester_id, requester_name, resource_type, resource_key, args, args_bytes, args_digest, args_sha256, rule_id, rule_text, expires_at
+		(id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key, args_bytes, args_digest, args_sha256, rule_id, rule_text, expires_at)
+		SELECT id || 'x', agent_id, short_id + 1000, session_id, requester_id, requester_name, resource_type, resource_key, args_bytes, args_digest, args_sha256, rule_id, rule_text, expires_at
 		FROM approval_requests`); err == nil {
 		t.Error("one call has two open questions")
 	}

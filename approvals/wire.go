@@ -177,7 +177,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName, ByKey: r.ByKey,
 		ResourceType: r.ResourceType, ResourceKey: r.Resource(),
-		Scope: r.Scope, Args: r.Args, ArgsDigest: r.ArgsDigest,
+		Scope: r.Scope, Args: r.Shown(), ArgsDigest: r.ArgsDigest,
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"holm/approvals"
+	"holm/internal/intake"
 	"holm/internal/secret"
 	"holm/internal/servers"
 	"holm/internal/session"
@@ -47,6 +48,9 @@ type Config struct {
 	// DigestWindow is how long further cards for one recipient gather after a
 	// card, to come as one list where the channel is a Lister. 0: never.
 	DigestWindow time.Duration
+	// Intake bounds what the calls of platforms hold. Nil: one with the default
+	// bounds.
+	Intake *intake.Intake
 	// PublicURL is the address of this Holm, named in the help. Optional.
 	PublicURL string
 	// Zone is that of people who have named none, nil where it is unknown.
@@ -78,6 +82,9 @@ func New(c Config) (*Bot, error) {
 		return nil, errors.New("bot: Pool, Hub, Approvals, Keeper, Jobs and Log are required")
 	case c.Agent == "":
 		return nil, errors.New("bot: Agent is required")
+	}
+	if c.Intake == nil {
+		c.Intake = intake.New(intake.Limits{})
 	}
 	b := &Bot{Config: c, channels: map[string]*connection{}, turns: newTurns(c.Pool), commands: table()}
 	for _, ch := range c.Channels {

@@ -290,5 +290,12 @@ func (b *Bot) ServeWebhook(w http.ResponseWriter, r *http.Request, agentID, name
 		http.NotFound(w, r)
 		return
 	}
+	visit, err := b.Intake.Enter("webhook of " + namespace)
+	if err != nil {
+		refuseCall(w, err)
+		return
+	}
+	defer visit.Leave()
+	r.Body = visit.Body(r.Body)
 	hook.ServeWebhook(w, r, b)
 }

@@ -70,7 +70,7 @@ func idleWorld(t *testing.T, more ...bot.Channel) *world {
 	hub := wake.New(w.pool, log)
 	w.svc = approvals.New(approvals.Config{
 		Pool: w.pool, Hub: hub, Rules: rulestore.New(w.pool, hub, log), Jobs: inserter, Log: log,
-		MaxOpenPerSession: 1000, MaxOpenPerRequester: 1000,
+		MaxOpenPerSession: 1000, MaxOpenPerRequester: 1000, MaxAsksPerMinute: 100_000,
 	})
 	w.shop = &shop{svc: w.svc, pool: w.pool}
 	w.keeper = must(secret.New("a secret key for tests"))

@@ -139,14 +139,20 @@ func pendingResult(e *entry, r *ApprovalRequiredError) json.RawMessage {
 	return errorResult(e, text, structured)
 }
 
-// cappedResult tells a caller that too much of theirs waits already. That is no
-// rejection: nobody was asked.
+// cappedResult tells a caller that too much of theirs waits already, or came
+// within a minute. That is no rejection: nobody was asked.
 func cappedResult(e *entry, err error) json.RawMessage {
 	capped, _ := fault.As(err)
 	text := fmt.Sprintf("Too many questions are open: %s. Nobody was asked about this call, and it was not executed. "+
 		"Stop and wait until what you have asked for is answered; call again then. Silence is not consent. %s", capped.Message, noWorkaround)
+	after := retryAfter
+	if approvals.IsTooFast(err) {
+		after = 60
+		text = fmt.Sprintf("Too many questions within a minute: %s. Nobody was asked about this call, and it was not executed. "+
+			"Stop asking; call again in a minute if the call is still wanted. Silence is not consent. %s", capped.Message, noWorkaround)
+	}
 	return errorResult(e, text, map[string]any{
-		"error_type": "APPROVAL_CAPPED", "code": codeApproval, "retryable": true, "retry_after": retryAfter, "limit": capped.Data,
+		"error_type": "APPROVAL_CAPPED", "code": codeApproval, "retryable": true, "retry_after": after, "limit": capped.Data,
 	})
 }
 

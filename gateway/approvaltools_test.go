@@ -145,7 +145,7 @@ func TestAnOwnerReviewsByTool(t *testing.T) {
 		"no decision":       {"approval_review", map[string]any{"request": 1}, "want approved or rejected"},
 		"a resolution":      {"approval_review", map[string]any{"request": 1, "decision": "rejected", "resolution": "single"}, "no resolution"},
 		"an extent":         {"approval_review", map[string]any{"request": 1, "decision": "approved", "extent": "tool"}, "persistent"},
-		"unknown argument":  {"approval_review", map[string]any{"request": 1, "decision": "approved", "force": true}, "unknown field"},
+		"unknown argument":  {"approval_review", map[string]any{"request": 1, "decision": "approved", "force": true}, "no argument"},
 		"unknown":           {"approval_review", map[string]any{"request": 9, "decision": "approved"}, "not_found"},
 		"no request":        {"approval_status", map[string]any{}, "number or the id"},
 		"an odd request":    {"approval_status", map[string]any{"request": []int{1}}, "number or the id"},

@@ -63,6 +63,9 @@ func (g *Gateway) call(ctx context.Context, c *toolCall) (*entry, json.RawMessag
 	}
 	defer g.running.leave()
 	crashpoint.Reach(crashpoint.CallArrived)
+	if err := g.Intake.CheckArgs(c.args); err != nil {
+		return nil, nil, &ArgumentsError{err}
+	}
 	args, err := policy.ParseArgs(c.args)
 	if err != nil {
 		return nil, nil, &ArgumentsError{err}

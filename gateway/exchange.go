@@ -11,6 +11,7 @@ import (
 
 	"holm/internal/caught"
 	"holm/internal/identity"
+	"holm/internal/intake"
 )
 
 // heartbeat is how often a waiting answer shows a sign of life, below the
@@ -30,6 +31,7 @@ type exchange struct {
 	request *http.Request
 	log     *slog.Logger
 	caller  identity.Caller
+	visit   *intake.Visit
 	// client is what the client calls itself.
 	client    string
 	sessionID string

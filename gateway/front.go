@@ -18,6 +18,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/policy"
 )
 
@@ -46,10 +47,18 @@ func (g *Gateway) serveMCP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(exchangeHeader)
 	caller, err := g.authenticate(r)
 	if err != nil {
+		intake.LeaveUnread(w, r)
 		refuse(w, err)
 		return
 	}
-	x := &exchange{ResponseWriter: w, request: r, log: g.Log, caller: caller, sessionID: r.Header.Get(sessionHeader)}
+	visit, err := g.Intake.Enter(caller.KeyPrefix)
+	if err != nil {
+		intake.LeaveUnread(w, r)
+		writeWireError(w, nil, notRead(err))
+		return
+	}
+	defer visit.Leave()
+	x := &exchange{ResponseWriter: w, request: r, log: g.Log, caller: caller, visit: visit, sessionID: r.Header.Get(sessionHeader)}
 	if x.sessionID != "" {
 		name, known, mine := g.sessions.enter(x.sessionID, caller.KeyPrefix)
 		if known && !mine {
@@ -119,7 +128,7 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func (g *Gateway) post(x *exchange) {
-	body, m, wire := readMessage(x.ResponseWriter, x.request)
+	body, m, wire := readMessage(x)
 	if wire != nil {
 		writeWireError(x.ResponseWriter, m.ID, wire)
 		return
@@ -173,13 +182,10 @@ func clientName(info json.RawMessage) string {
 
 // readMessage reads the one JSON-RPC message of a POST. Duplicate keys at any
 // depth are refused: two readers of such a message may see different calls.
-func readMessage(w http.ResponseWriter, r *http.Request) ([]byte, message, *wireError) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, message{}, &wireError{Code: codeTooLarge, Message: "the request is larger than 4 MiB"}
-	}
+func readMessage(x *exchange) ([]byte, message, *wireError) {
+	body, err := x.visit.Read(x.ResponseWriter, x.request, maxBody)
 	if err != nil {
-		return nil, message{}, &wireError{Code: codeParse, Message: "the request could not be read"}
+		return nil, message{}, notRead(err)
 	}
 	if !json.Valid(body) {
 		return nil, message{}, &wireError{Code: codeParse, Message: "the request is no valid JSON"}
@@ -225,9 +231,23 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
-	// codeTooLarge is answered with HTTP status 413.
-	codeTooLarge = -31413
+	// The codes of what was not read: the HTTP status is in them.
+	codeTimeout    = -31408
+	codeTooLarge   = -31413
+	codeBusyCaller = -31429
+	codeBusy       = -31503
 )
+
+// notRead says why a message was not read.
+func notRead(err error) *wireError {
+	f, ok := fault.As(err)
+	if !ok {
+		return errFailed
+	}
+	code := map[string]int64{intake.CodeTooSlow: codeTimeout, intake.CodeTooLarge: codeTooLarge,
+		intake.CodeBusyCaller: codeBusyCaller, intake.CodeBusy: codeBusy}[f.Code]
+	return &wireError{Code: cmp.Or(code, codeParse), Message: f.Message}
+}
 
 func writeWireError(w http.ResponseWriter, id json.RawMessage, e *wireError) {
 	if id == nil {
@@ -235,10 +255,13 @@ func writeWireError(w http.ResponseWriter, id json.RawMessage, e *wireError) {
 	}
 	status := http.StatusBadRequest
 	switch e.Code {
-	case codeTooLarge:
-		status = http.StatusRequestEntityTooLarge
+	case codeTimeout, codeTooLarge, codeBusyCaller, codeBusy:
+		status = int(-31000 - e.Code)
 	case codeInternal:
 		status = http.StatusInternalServerError
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

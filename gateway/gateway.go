@@ -21,6 +21,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/caught"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/internal/servers"
 	"holm/internal/wake"
 	"holm/policy"
@@ -50,6 +51,9 @@ type Config struct {
 	// MaxHolds and MaxHoldsPerKey bound the calls that wait at one time; what
 	// comes beyond gets the pending result at once. Defaults 10,000 and 200.
 	MaxHolds, MaxHoldsPerKey int
+	// Intake bounds what requests hold; all fronts of a process share one. Nil: one
+	// with the default bounds.
+	Intake *intake.Intake
 }
 
 // Gateway is the endpoint and its upstreams. Make it with New, mount it at /mcp,
@@ -80,6 +84,9 @@ func New(c Config) (*Gateway, error) {
 	c.Hold = cmp.Or(c.Hold, 45*time.Second)
 	c.MaxHolds = cmp.Or(c.MaxHolds, 10_000)
 	c.MaxHoldsPerKey = cmp.Or(c.MaxHoldsPerKey, 200)
+	if c.Intake == nil {
+		c.Intake = intake.New(intake.Limits{})
+	}
 	g := &Gateway{
 		Config:    c,
 		sessions:  newSessionTable(),

@@ -26,6 +26,7 @@ import (
 	"holm/internal/db"
 	"holm/internal/db/dbtest"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/internal/jobs"
 	"holm/internal/secret"
 	"holm/internal/servers"
@@ -117,11 +118,11 @@ func (r *rig) boot() {
 		t.Fatal(err)
 	}
 	r.approvals = approvals.New(approvals.Config{Pool: r.pool, Hub: r.hub, Rules: r.rules, Jobs: queue, Log: log,
-		MaxOpenPerSession: r.most, MaxOpenPerRequester: r.most})
+		MaxOpenPerSession: r.most, MaxOpenPerRequester: r.most, MaxAsksPerMinute: r.most})
 	r.gateway, err = gateway.New(gateway.Config{
 		Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals, Keyring: r.keyring,
 		Servers: r.servers, Log: log, Version: "test", Realtime: r.realtime,
-		MaxHoldsPerKey: r.most,
+		MaxHoldsPerKey: r.most, Intake: intake.New(intake.Limits{Requests: 2 * r.most}),
 		Builtins: builtin.All(builtin.Config{
 			Pool: r.pool, Hub: r.hub, Rules: r.rules, Approvals: r.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return r.gateway.Tools(ctx) },

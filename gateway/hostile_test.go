@@ -53,7 +53,7 @@ func TestHostileArgumentsGoTheWholeWay(t *testing.T) {
 	for _, arg := range card.Args {
 		shown += "\n" + arg.Name + ": " + arg.Value
 	}
-	for _, text := range []string{shown, string(request.Args)} {
+	for _, text := range []string{shown, string(request.Shown())} {
 		if strings.Contains(text, "hunter") {
 			t.Errorf("people are shown a secret: %.500s", text)
 		}

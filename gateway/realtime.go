@@ -153,8 +153,8 @@ func dialog(r approvals.Request) *mcp.ElicitParams {
 // nothing in it that hides itself.
 func question(r approvals.Request) string {
 	var args bytes.Buffer
-	if json.Indent(&args, r.Args, "", "  ") != nil {
-		args.Write(r.Args)
+	if shown := r.Shown(); json.Indent(&args, shown, "", "  ") != nil {
+		args.Write(shown)
 	}
 	return fmt.Sprintf("Request %d of agent %s needs your approval.\n\nTool: %s\nWhy: %s\nArguments:\n%s\n\nOpen until %s · %s",
 		r.ShortID, r.AgentID, visible(r.Resource()), visible(r.RuleText), visible(args.String()), stamp.Minute(r.ExpiresAt), r.ArgsDigest[:8])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Args are the arguments of one call: a JSON object, checked once and never
@@ -18,6 +19,8 @@ type Args struct {
 type parsedArgs struct {
 	raw    string
 	sorted []member // by name, bytewise, for look-ups
+	once   sync.Once
+	digest string // of the canonical form, made when it is first asked for
 }
 
 // ParseArgs checks raw and keeps its very bytes. No bytes and null are the empty
@@ -110,6 +113,14 @@ func (a Args) hasOtherCase(name string) bool {
 // arguments. It is what Scope.ArgsDigest is compared with; it binds neither tool
 // nor principal.
 func ArgsDigest(a Args) string {
+	if a.parsed == nil {
+		return digestOf(a)
+	}
+	a.parsed.once.Do(func() { a.parsed.digest = digestOf(a) })
+	return a.parsed.digest
+}
+
+func digestOf(a Args) string {
 	sum := sha256.Sum256(a.Canonical())
 	return hex.EncodeToString(sum[:])
 }

@@ -19,12 +19,19 @@ import (
 const largestCall = 2 << 20
 
 // ServeWebhook takes what Slack sends by HTTP: events as JSON, interactions and
-// slash commands as forms, all to one address. What is not signed is refused
-// before it is read, and what could not be stored is not acknowledged, so that
+// slash commands as forms, all to one address. What says of no signature, or of
+// one that is more than five minutes off, is refused before it is read, what is not
+// signed with the app's secret before it is understood. The same body may come again
+// meanwhile: the inbox keeps it once. What could not be stored is not acknowledged, so that
 // Slack sends an event again and a person sees that a tap did not count.
 func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.Inbox) {
 	if !c.events {
 		http.Error(w, "slack is connected by a socket here", http.StatusNotFound)
+		return
+	}
+	verifier, err := slackgo.NewSecretsVerifier(r.Header, c.signing)
+	if err != nil {
+		http.Error(w, "not signed with this app's secret, or not now", http.StatusUnauthorized)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
@@ -33,7 +40,8 @@ func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.In
 	if !ok {
 		return
 	}
-	if !c.signed(r.Header, body) {
+	_, _ = verifier.Write(body) // a hash takes everything
+	if verifier.Ensure() != nil {
 		http.Error(w, "not signed with this app's secret, or not now", http.StatusUnauthorized)
 		return
 	}
@@ -49,18 +57,6 @@ func (c *Channel) ServeWebhook(w http.ResponseWriter, r *http.Request, in bot.In
 		return
 	}
 	c.storeCall(ctx, w, kind, payload, in)
-}
-
-// signed tells whether body was signed with the app's secret within the last
-// five minutes, by clocks that may differ either way. The same body may come
-// again meanwhile: the inbox keeps it once.
-func (c *Channel) signed(header http.Header, body []byte) bool {
-	verifier, err := slackgo.NewSecretsVerifier(header, c.signing)
-	if err != nil {
-		return false
-	}
-	_, _ = verifier.Write(body) // a hash takes everything
-	return verifier.Ensure() == nil
 }
 
 // storeCall acknowledges what is stored. A command that could not be stored is

@@ -27,6 +27,7 @@ import (
 	"holm/internal/db/embedded"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/internal/jobs"
 	"holm/internal/secret"
 	"holm/internal/servers"
@@ -63,6 +64,7 @@ type app struct {
 	chainer   *audit.Chainer
 	webhooks  *webhook.Fanout
 	database  *embedded.Server
+	intake    *intake.Intake
 	// ending is closed when the process begins to stop.
 	ending chan struct{}
 }
@@ -168,6 +170,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	}
 	a.keeper, a.publicURL = keeper, publicURL
 	a.ending = make(chan struct{})
+	a.intake = intake.New(a.settings.Limits.Intake())
 	a.hub = wake.New(a.pool, a.log)
 	a.rules = rulestore.New(a.pool, a.hub, a.log)
 	a.keyring = identity.NewKeyring(a.pool)
@@ -176,6 +179,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.approvals = approvals.New(approvals.Config{
 		Pool: a.pool, Hub: a.hub, Rules: a.rules, Log: a.log,
 		MaxOpenPerSession: a.settings.MaxOpenPerSession, MaxOpenPerRequester: a.settings.MaxOpenPerRequester,
+		MaxAsksPerMinute: a.settings.MaxAsksPerMinute,
 	})
 
 	connections, err := channels.Open(a.platforms())
@@ -197,7 +201,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 	a.bot, err = bot.New(bot.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Keeper: keeper, Jobs: a.jobs,
 		Channels: append(connections, a.extra...), Stored: a.storedChannels, Remote: a.remoteChannel, Agent: a.settings.Agent,
-		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL, DigestWindow: a.settings.DigestWindow, Zone: zoneOf(a.settings.TimeZone),
+		Runner: runner{a}, Servers: a.servers, PublicURL: publicURL, DigestWindow: a.settings.DigestWindow, Zone: zoneOf(a.settings.TimeZone), Intake: a.intake,
 		Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) }, Log: a.log,
 	})
 	if err != nil {
@@ -219,7 +223,7 @@ func (a *app) assemble(ctx context.Context, publicURL string) error {
 			Pool: a.pool, Hub: a.hub, Rules: a.rules, Approvals: a.approvals,
 			Tools: func(ctx context.Context) []policy.ToolInfo { return a.gateway.Tools(ctx) },
 		}),
-		Log: a.log, Version: version, Hold: a.settings.Hold, Realtime: a.settings.Realtime,
+		Log: a.log, Version: version, Hold: a.settings.Hold, Realtime: a.settings.Realtime, Intake: a.intake,
 	})
 	return err
 }
@@ -318,7 +322,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener, handler http.Han
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	over.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(intake.Listen(listener, a.settings.MaxConnections)); !errors.Is(err, http.ErrServerClosed) {
 			stop(fmt.Errorf("serve: %w", err))
 		}
 	})

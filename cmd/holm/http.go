@@ -22,7 +22,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{
 		Pool: a.pool, Hub: a.hub, Approvals: a.approvals, Rules: a.rules, Keyring: a.keyring, Servers: a.servers,
 		AdminToken: a.settings.AdminToken, Log: a.log, Ending: a.ending,
-		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Definition: a.gateway.Definition, Links: a.links, ServerStatus: a.serverStatus, Ready: a.databaseAnswers,
+		Enforce: enforceAt(a.gateway), Tools: a.gateway.Tools, Definition: a.gateway.Definition, Links: a.links, ServerStatus: a.serverStatus, Ready: a.databaseAnswers, Intake: a.intake,
 		Channels: a.channelHealth, CheckChannel: a.checkOwn, OpenChannels: a.bot.Refresh, ClosedRoutes: a.closedRoutes, TestChannels: a.testChannels, Press: a.bot.Press, MayApprove: a.bot.MayApprove,
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *app) handler(addr net.Addr, publicURL string) (http.Handler, error) {
 	safe := caught.Handler(a.log, "http", e, func(w http.ResponseWriter) {
 		http.Error(w, "Holm failed; its log says why", http.StatusInternalServerError)
 	})
-	return guardHost(addr, publicURL, http.NewCrossOriginProtection().Handler(safe)), nil
+	return guardHost(addr, publicURL, a.intake.BodyDeadlines(http.NewCrossOriginProtection().Handler(safe))), nil
 }
 
 // guardHost refuses requests on a loopback address that name another host: a

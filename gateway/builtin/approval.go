@@ -93,7 +93,7 @@ type approval struct {
 func shown(r approvals.Request) approval {
 	return approval{
 		RequestID: r.ID, ShortID: r.ShortID, RequesterID: r.RequesterID, RequesterName: r.RequesterName,
-		ResourceType: r.ResourceType, ResourceKey: r.Resource(), Args: r.Args, Rule: r.RuleText, Resolutions: r.Settings.Resolutions,
+		ResourceType: r.ResourceType, ResourceKey: r.Resource(), Args: r.Shown(), Rule: r.RuleText, Resolutions: r.Settings.Resolutions,
 		Status: r.Status, Resolution: r.Resolution, ResolvedName: r.ResolvedName, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		Executing: r.Executing(), Changed: r.Settings.Changed, Stopped: r.Stopped, Asked: r.Asked, Outcome: r.Outcome,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt, Next: next(r),

@@ -233,10 +233,10 @@ func (d *desk) writeAsk() error {
 		_, err := tx.Exec(ctx, `
 			INSERT INTO approval_requests
 			    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
-			     args, args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, expires_at)
+			     args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, expires_at)
 			VALUES ($1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), 'written ' || $2, 'somebody', 'a caller', 'tool', 'mcp__up__write',
-			        $3, $4, $5, $5, 'rule', 'tool mcp__up__write requires approval', '{"opens": [], "binding": "arguments"}', now() + interval '1 day')`,
-			id, name, args, []byte(args), digest)
+			        $3, $4, $4, 'rule', 'tool mcp__up__write requires approval', '{"opens": [], "binding": "arguments"}', now() + interval '1 day')`,
+			id, name, []byte(args), digest)
 		if err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (r *rig) serve(b *testing.B, upstreamURL string) {
 	queue, err := jobs.New(jobs.Config{Pool: r.pool, Hub: hub, Log: log})
 	must(b, err)
 	asked := approvals.New(approvals.Config{Pool: r.pool, Hub: hub, Rules: rules, Jobs: queue, Log: log,
-		MaxOpenPerSession: 1 << 30, MaxOpenPerRequester: 1 << 30})
+		MaxOpenPerSession: 1 << 30, MaxOpenPerRequester: 1 << 30, MaxAsksPerMinute: 1 << 30})
 	g, err := gateway.New(gateway.Config{
 		Pool: r.pool, Hub: hub, Rules: rules, Approvals: asked, Keyring: r.keyring, Servers: known, Log: log, Version: "bench",
 	})

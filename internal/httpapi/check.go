@@ -77,6 +77,9 @@ func (s *server) checkAccess(ctx context.Context, in *checkAccessInput) (*oneOf[
 // request puts the call together that is asked about.
 func (s *server) request(ctx context.Context, principal policy.Principal, q *Question) (req policy.Request, err error) {
 	req.Principal = principal
+	if err := s.Intake.CheckArgs(q.Args); err != nil {
+		return req, err
+	}
 	if req.Args, err = policy.ParseArgs(q.Args); err != nil {
 		return req, err
 	}

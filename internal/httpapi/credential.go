@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"holm/internal/audit"
 	"holm/internal/fault"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/policy"
 )
 
@@ -58,13 +61,51 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 		r = r.WithContext(audit.WithTrace(r.Context(), r.Header.Get("Traceparent")))
 		c, err := s.identify(r)
 		if err != nil {
+			intake.LeaveUnread(w, r)
 			writeProblem(w, s.problem(r.Context(), "authenticate", err))
 			return
 		}
+		visit, err := s.Intake.Enter(c.budget())
+		if err != nil {
+			intake.LeaveUnread(w, r)
+			writeProblem(w, s.problem(r.Context(), "admit", err))
+			return
+		}
+		defer visit.Leave()
+		body, err := visit.Read(w, r, maxBody)
+		if err != nil {
+			writeProblem(w, unread(s.problem(r.Context(), "read", err)))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		c.again = s.proof(r, c)
 		r.Header.Del(personHeader)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	})
+}
+
+// maxBody bounds a request.
+const maxBody = 1 << 20
+
+// unread gives bodies that did not arrive the statuses that HTTP has for them.
+func unread(p *Problem) *Problem {
+	status := map[string]int{intake.CodeTooLarge: http.StatusRequestEntityTooLarge, intake.CodeTooSlow: http.StatusRequestTimeout}[p.Code]
+	if status != 0 {
+		p.Status, p.Title = status, http.StatusText(status)
+	}
+	return p
+}
+
+// budget is whose share of what this process holds the caller's requests take. A
+// key has one, here and on the MCP endpoint.
+func (c caller) budget() string {
+	switch {
+	case c.key != nil:
+		return c.key.KeyPrefix
+	case c.channel != "":
+		return "channel " + c.channel
+	}
+	return "operator"
 }
 
 // proof tells, whenever it is called, whether the request would still be made

@@ -22,6 +22,7 @@ import (
 	"holm/internal/caught"
 	"holm/internal/db"
 	"holm/internal/identity"
+	"holm/internal/intake"
 	"holm/internal/secret"
 	"holm/internal/servers"
 	"holm/internal/wake"
@@ -77,6 +78,9 @@ type Config struct {
 	MayApprove func(ctx context.Context, b approvals.Button) (bool, error)
 	// TestChannels sends owners a test card. Nil: there are no channels.
 	TestChannels func(ctx context.Context, t ChannelTest) ([]ChannelReached, error)
+	// Intake bounds what requests hold; all fronts of a process share one. Nil: one
+	// with the default bounds.
+	Intake *intake.Intake
 	// Ready is nil, or gives nil, while this process can serve.
 	Ready func(ctx context.Context) error
 	// Ending is closed when the process is about to stop: event streams end, and
@@ -142,6 +146,9 @@ func New(c Config) (http.Handler, error) {
 		return nil, errors.New("httpapi: the admin token is empty")
 	}
 	c.Secret = cmp.Or(c.Secret, c.Servers.Secret)
+	if c.Intake == nil {
+		c.Intake = intake.New(intake.Limits{})
+	}
 	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
 	c.WritePatience = cmp.Or(c.WritePatience, 10*time.Second)
 	document, err := Document()

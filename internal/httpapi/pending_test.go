@@ -38,7 +38,7 @@ func TestOwnersAreToldOfOpenQuestions(t *testing.T) {
 	for _, r := range []approvals.Request{e.request, e.other} {
 		event, p := stream.pending()
 		if p.RequestID != r.ID || p.ShortID != r.ShortID || p.Mode != "async" || !p.ExpiresAt.Equal(r.ExpiresAt) || event.SessionID != r.SessionID ||
-			p.RequesterID != "agent:main" || string(p.Args) != string(r.Args) || len(p.Resolutions) != 3 || p.TTLMinutes != 60 || p.Rule == "" {
+			p.RequesterID != "agent:main" || string(p.Args) != string(r.Shown()) || len(p.Resolutions) != 3 || p.TTLMinutes != 60 || p.Rule == "" {
 			t.Errorf("%+v in %+v", p, event)
 		}
 	}

@@ -65,9 +65,9 @@ func TestRemovingAnAgentTakesAllButTheAudit(t *testing.T) {
 	w.exec(`INSERT INTO agent_policies (id, agent_id, resource_type, resource_key, effect) VALUES ('p', 'main', 'tool', 'x', 'deny')`)
 	for n, duplicate := range []any{nil, "r0"} {
 		w.exec(`INSERT INTO approval_requests
-			(id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key, args, args_bytes,
+			(id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key, args_bytes,
 			 args_digest, args_sha256, rule_id, rule_text, expires_at, duplicate_of)
-			VALUES ('r' || $1::int, 'main', $1, 's', $2, 'Olga', 'tool', 'x', '{}', '{}', 'd' || $1::int, 'd', 'p', 'p', now(), $3)`, n, u.ID, duplicate)
+			VALUES ('r' || $1::int, 'main', $1, 's', $2, 'Olga', 'tool', 'x', '{}', 'd' || $1::int, 'd', 'p', 'p', now(), $3)`, n, u.ID, duplicate)
 	}
 	w.exec(`INSERT INTO approval_grants (id, agent_id, requester_id, resource_type, resource_key, rule_id, valid_until, request_id)
 		VALUES ('g', 'main', $1, 'tool', 'x', 'p', now(), 'r0')`, u.ID)

@@ -1,66 +1,42 @@
 // Package redact hides secrets in what people and logs are shown. Every
 // surface uses the same function. It never touches what runs or what is
-// hashed.
+// hashed. It reads each byte a few times, whatever callers send: an agent must
+// not buy much work with little text.
 package redact
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"regexp"
+	"unicode/utf8"
 )
 
 // Mask stands where a secret was.
 const Mask = "[hidden]"
 
-var (
-	// secretName matches names of arguments that hold secrets; counts of
-	// tokens, as model parameters have them, are none.
-	secretName = regexp.MustCompile(`(?i)passw|passphrase|secret|api[-_]?key|access[-_]?key|private[-_]?key|credential|authorization|cookie|bearer` +
-		`|(^|[-_.]|[a-z])token$|^token|(^|[-_.])(pwd|pass)$|^pin$`)
-	countName = regexp.MustCompile(`(?i)^(max|min|num|n|total|count)([-_]\w+)?[-_]?tokens?$`)
-	// secretShape matches values that are secrets whatever they are called:
-	// private key blocks, the tokens of well-known services, and JSON web tokens.
-	secretShape = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----` +
-		`|\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}` +
-		`|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}` +
-		`|\bxox[a-z]-[\w-]{8,}|\bxapp-[\w-]{8,}` +
-		`|\bA(KI|SI)A[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}` +
-		`|\b(hf|npm)_[A-Za-z0-9]{30,}|\bpypi-[\w-]{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}` +
-		`|\b(holm|steer)_(sk|ch)_[\w-]{8,}` +
-		`|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*` +
-		`|\b\d{6,}:AA[\w-]{30,}`)
-	privateKey     = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`)
-	urlCredentials = regexp.MustCompile(`(://)[^/\s:@]*:[^/\s]+@`)
-	urlParameter   = regexp.MustCompile(`(?i)([?&](?:[\w.-]*(?:token|secret|passw(?:or)?d|api[-_]?key|access[-_]?key|signature)|sig)=)[^&#\s"']+`)
-	authHeader     = regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)[\w.~+/-]{8,}=*`)
-)
+// shortest is less than any secret that can be told by its shape.
+const shortest = 6
 
 // Text hides secrets inside a running text.
 func Text(s string) string {
-	s = privateKey.ReplaceAllString(s, Mask)
-	s = urlCredentials.ReplaceAllString(s, "${1}"+Mask+"@")
-	s = urlParameter.ReplaceAllString(s, "${1}"+Mask)
-	s = authHeader.ReplaceAllString(s, "${1}"+Mask)
-	return secretShape.ReplaceAllString(s, Mask)
+	if len(s) < shortest {
+		return s
+	}
+	for _, find := range []finder{privateKey, urlCredentials, urlParameter, authHeader, knownToken} {
+		s = hide(s, find)
+	}
+	return s
 }
 
 // JSON hides secrets in a JSON value and keeps everything else: the order of
 // keys and the spelling of numbers. What is no JSON, or is nested deeper than
 // any call may be, is hidden whole.
 func JSON(raw json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var out bytes.Buffer
-	if err := value(d, &out, false, 0); err != nil {
+	c := copier{in: raw, out: make([]byte, 0, len(raw)+len(raw)/16)}
+	if !json.Valid(raw) || c.value(false, 0) != nil {
 		return json.RawMessage(`"` + Mask + `"`)
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return json.RawMessage(`"` + Mask + `"`)
-	}
-	return out.Bytes()
+	return c.out
 }
 
 // maxDepth bounds the recursion, well beyond the 64 levels of a call.
@@ -68,83 +44,124 @@ const maxDepth = 1000
 
 var errDepth = errors.New("nested too deep")
 
+// copier copies valid JSON without the blanks between its tokens.
+type copier struct {
+	in, out []byte
+	at      int
+}
+
+// next skips blanks and gives the byte that follows them.
+func (c *copier) next() byte {
+	for c.in[c.at] <= ' ' {
+		c.at++
+	}
+	return c.in[c.at]
+}
+
 // value copies one value; hidden tells that it stands under a secret name.
-func value(d *json.Decoder, out *bytes.Buffer, hidden bool, depth int) error {
+func (c *copier) value(hidden bool, depth int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
-	token, err := d.Token()
-	if err != nil {
-		return err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		return nested(d, out, t, hidden, depth)
-	case string:
-		if hidden {
-			t = Mask
-		}
-		return write(out, Text(t))
-	case json.Number:
-		if hidden {
-			return write(out, Mask)
-		}
-		_, err = out.WriteString(t.String())
-		return err
+	switch b := c.next(); {
+	case b == '{':
+		return c.nested('}', hidden, depth)
+	case b == '[':
+		return c.nested(']', hidden, depth)
+	case b == '"' && hidden:
+		c.literal()
+		c.out = append(c.out, `"`+Mask+`"`...)
+	case b == '"':
+		c.text(c.literal())
 	default:
-		_, err = fmt.Fprint(out, jsonWord(t))
-		return err
+		word := c.word()
+		if hidden && (b == '-' || isDigit(b)) {
+			word = []byte(`"` + Mask + `"`)
+		}
+		c.out = append(c.out, word...)
 	}
+	return nil
 }
 
-func jsonWord(t any) any {
-	if t == nil {
-		return "null"
-	}
-	return t
-}
-
-func nested(d *json.Decoder, out *bytes.Buffer, open json.Delim, hidden bool, depth int) error {
-	out.WriteString(open.String())
-	for first := true; d.More(); first = false {
-		if !first {
-			out.WriteByte(',')
+// nested copies an object or an array up to its end.
+func (c *copier) nested(end byte, hidden bool, depth int) error {
+	c.out = append(c.out, c.in[c.at])
+	c.at++
+	for c.next() != end {
+		if c.in[c.at] == ',' {
+			c.out = append(c.out, ',')
+			c.at++
+			c.next()
 		}
 		below := hidden
-		if open == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return err
-			}
-			if err := write(out, Text(name.(string))); err != nil {
-				return err
-			}
-			out.WriteByte(':')
-			below = hidden || Secret(name.(string))
+		if end == '}' {
+			name := c.text(c.literal())
+			below = hidden || Secret(name)
+			c.next()
+			c.out = append(c.out, ':')
+			c.at++
 		}
-		if err := value(d, out, below, depth+1); err != nil {
+		if err := c.value(below, depth+1); err != nil {
 			return err
 		}
 	}
-	end, err := d.Token()
-	if err != nil {
-		return err
-	}
-	out.WriteString(end.(json.Delim).String())
+	c.out = append(c.out, end)
+	c.at++
 	return nil
 }
 
-// Secret tells whether a name says that its value is a secret.
-func Secret(name string) bool {
-	return secretName.MatchString(name) && !countName.MatchString(name)
+// word is a number, true, false or null.
+func (c *copier) word() []byte {
+	from := c.at
+	for c.at < len(c.in) && c.in[c.at] > ' ' && c.in[c.at] != ',' && c.in[c.at] != ']' && c.in[c.at] != '}' {
+		c.at++
+	}
+	return c.in[from:c.at]
 }
 
-func write(out *bytes.Buffer, v any) error {
-	e := json.NewEncoder(out)
+// literal is a string with its quotes.
+func (c *copier) literal() []byte {
+	from := c.at
+	for c.at++; c.in[c.at] != '"'; c.at++ {
+		if c.in[c.at] == '\\' {
+			c.at++
+		}
+	}
+	c.at++
+	return c.in[from:c.at]
+}
+
+// text copies a string without its secrets, and gives it as it was.
+func (c *copier) text(quoted []byte) (was string) {
+	plain := isPlain(quoted)
+	if plain {
+		was = string(quoted[1 : len(quoted)-1])
+	} else {
+		_ = json.Unmarshal(quoted, &was) // it is valid
+	}
+	shown := Text(was)
+	if plain && shown == was {
+		c.out = append(c.out, quoted...)
+		return was
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
+	_ = e.Encode(shown) // a string always encodes
+	c.out = append(c.out, bytes.TrimRight(out.Bytes(), "\n")...)
+	return was
+}
+
+// isPlain tells whether a string is written as an encoder would write it.
+func isPlain(quoted []byte) bool {
+	for i, b := range quoted {
+		if b == '\\' {
+			return false
+		}
+		if b >= utf8.RuneSelf {
+			rest := quoted[i:]
+			return utf8.Valid(rest) && !bytes.ContainsAny(rest, "\\\u2028\u2029")
+		}
 	}
-	out.Truncate(out.Len() - 1)
-	return nil
+	return true
 }

@@ -36,6 +36,7 @@ func (s Settings) check() error {
 		checkHold(s.Hold),
 		checkOpen("HOLM_MAX_OPEN_PER_SESSION", s.MaxOpenPerSession),
 		checkOpen("HOLM_MAX_OPEN_PER_REQUESTER", s.MaxOpenPerRequester),
+		s.Limits.check(),
 		checkRealtime(s.Realtime),
 		checkDigestWindow(s.DigestWindow),
 		checkTimeZone(s.TimeZone),

@@ -29,7 +29,7 @@ func load(flags Flags) (Settings, error) {
 		return Settings{}, err
 	}
 	// Defaults of numbers stand here, so that a 0 that somebody wrote is seen.
-	s := Settings{Realtime: DefaultRealtime, DigestWindow: DefaultDigestWindow, MaxOpenPerSession: 10, MaxOpenPerRequester: 20}
+	s := Settings{Realtime: DefaultRealtime, DigestWindow: DefaultDigestWindow, MaxOpenPerSession: 10, MaxOpenPerRequester: 20, Limits: DefaultLimits}
 	if err := s.readFile(variables); err != nil {
 		return Settings{}, err
 	}
@@ -128,10 +128,11 @@ func (s *Settings) readVariables(variables map[string]string) error {
 		return own
 	}
 	if mistyped := (env.ParseError{}); errors.As(err, &mistyped) {
+		field, _ := reflect.TypeFor[Settings]().FieldByName(mistyped.Name)
 		if own := new(Error); errors.As(mistyped.Err, &own) {
-			return own
+			return &Error{Setting: cmp.Or(own.Setting, field.Tag.Get("env")), Message: own.Message}
 		}
-		return unreadable(mistyped.Name)
+		return unreadable(field)
 	}
 	if err != nil {
 		return unusable("settings", "%v", err)
@@ -141,8 +142,7 @@ func (s *Settings) readVariables(variables map[string]string) error {
 
 // unreadable says what a field that is no text wants; its variable has a name that
 // people typed, the field has not.
-func unreadable(fieldName string) *Error {
-	field, _ := reflect.TypeFor[Settings]().FieldByName(fieldName)
+func unreadable(field reflect.StructField) *Error {
 	want := "it cannot be used here"
 	switch field.Type {
 	case reflect.TypeFor[time.Duration]():

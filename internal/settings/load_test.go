@@ -59,7 +59,7 @@ func load(t *testing.T, args ...string) settings.Settings {
 func TestDefaults(t *testing.T) {
 	dir := clean(t)
 	want := settings.Settings{
-		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", Realtime: 2 * time.Minute, DigestWindow: 2 * time.Second, MaxOpenPerSession: 10, MaxOpenPerRequester: 20,
+		Listen: "127.0.0.1:4767", DataDir: dir, Agent: "main", Realtime: 2 * time.Minute, DigestWindow: 2 * time.Second, MaxOpenPerSession: 10, MaxOpenPerRequester: 20, Limits: settings.DefaultLimits,
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
 	if diff := cmp.Diff(want, load(t)); diff != "" {
@@ -79,6 +79,8 @@ func TestEveryVariable(t *testing.T) {
 		"HOLM_SLACK_MODE": "events", "HOLM_SLACK_SIGNING_SECRET": "signed",
 		"HOLM_DISCORD_TOKEN": "a.b.c", "HOLM_DISCORD_API_URL": "http://dc/api/v10",
 		"HOLM_MAX_OPEN_PER_SESSION": "3", "HOLM_MAX_OPEN_PER_REQUESTER": "5", "HOLM_DIGEST_WINDOW": "3s", "HOLM_TIME_ZONE": "Europe/Oslo",
+		"HOLM_MAX_CONNECTIONS": "100", "HOLM_MAX_CONNECTIONS_PER_KEY": "7", "HOLM_MAX_BODIES": "1GiB", "HOLM_MAX_BODIES_PER_KEY": "8MiB",
+		"HOLM_MAX_ARGS": "64KiB", "HOLM_BODY_TIME": "5s", "HOLM_MAX_ASKS_PER_MINUTE": "9",
 		"HOLM_TEST_ANYTHING": "is not ours",
 	} {
 		t.Setenv(name, value)
@@ -87,6 +89,8 @@ func TestEveryVariable(t *testing.T) {
 		Listen: "0.0.0.0:80", PublicURL: "https://holm.example", URL: "http://there:1",
 		DatabaseURL: "postgres://u@h/d", DataDir: dir, PGBin: "/pg", Agent: "claude", Hold: 30 * time.Second, Realtime: 90 * time.Second,
 		MaxOpenPerSession: 3, MaxOpenPerRequester: 5, DigestWindow: 3 * time.Second, TimeZone: "Europe/Oslo",
+		Limits: settings.Limits{MaxConnections: 100, MaxConnectionsPerKey: 7, MaxBodies: 1 << 30, MaxBodiesPerKey: 8 << 20,
+			MaxArgs: 64 << 10, BodyTime: 5 * time.Second, MaxAsksPerMinute: 9},
 		AdminToken: "admin-token-of-operator", SecretKey: "secret-key-of-operator",
 		Owners: settings.Owners{
 			{Channel: "telegram", Identity: "123456"}, {Channel: "slack", Identity: "T01/U02"}, {Channel: "matrix", Identity: "@a:b"},
@@ -118,7 +122,7 @@ func TestEveryFlag(t *testing.T) {
 		"--pg-bin", "/b", "--agent", "a", "--hold", "1m", "--realtime", "0s", "--owners", "telegram:7")
 	want := settings.Settings{
 		Listen: ":5", PublicURL: "http://p", DatabaseURL: "postgresql://h/d", DataDir: dir, PGBin: "/b", Agent: "a", Hold: time.Minute,
-		MaxOpenPerSession: 10, MaxOpenPerRequester: 20, DigestWindow: 2 * time.Second,
+		MaxOpenPerSession: 10, MaxOpenPerRequester: 20, Limits: settings.DefaultLimits, DigestWindow: 2 * time.Second,
 		Owners:   settings.Owners{identity.Address{Channel: "telegram", Identity: "7"}},
 		Telegram: settings.Telegram{Mode: "polling"}, Slack: settings.Slack{Mode: "socket"},
 	}
@@ -193,6 +197,14 @@ func TestRefused(t *testing.T) {
 		{"long", "HOLM_HOLD", "1h", "at most 10m"},
 		{"no request at all", "HOLM_MAX_OPEN_PER_SESSION", "0", "want a number from 1"},
 		{"too many requests", "HOLM_MAX_OPEN_PER_REQUESTER", "10001", "want a number from 1 to 10000"},
+		{"no number", "HOLM_MAX_OPEN_PER_SESSION", "many", "HOLM_MAX_OPEN_PER_SESSION: the value cannot be read"},
+		{"no connection at all", "HOLM_MAX_CONNECTIONS", "0", "want a number from 1"},
+		{"no connection of a key", "HOLM_MAX_CONNECTIONS_PER_KEY", "0", "want a number from 1"},
+		{"no question at all", "HOLM_MAX_ASKS_PER_MINUTE", "0", "want a number from 1"},
+		{"no size", "HOLM_MAX_BODIES", "much", "HOLM_MAX_BODIES: want a size"},
+		{"small", "HOLM_MAX_BODIES_PER_KEY", "1", "at least 1KiB"},
+		{"negative", "HOLM_MAX_ARGS", "-1MiB", "HOLM_MAX_ARGS: want a size"},
+		{"short", "HOLM_BODY_TIME", "10ms", "from 1s to 10m"},
 		{"negative", "HOLM_REALTIME", "-1s", "want a duration"},
 		{"long", "HOLM_REALTIME", "1h", "at most 10m"},
 		{"negative", "HOLM_DIGEST_WINDOW", "-1s", "want a duration"},

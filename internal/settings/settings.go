@@ -42,6 +42,7 @@ type Settings struct {
 	// for an answer at one time. Defaults 10 and 20.
 	MaxOpenPerSession   int `env:"HOLM_MAX_OPEN_PER_SESSION" yaml:"max_open_per_session"`
 	MaxOpenPerRequester int `env:"HOLM_MAX_OPEN_PER_REQUESTER" yaml:"max_open_per_requester"`
+	Limits              `yaml:",inline"`
 	// Realtime is how long an owner whose MCP client can ask them is asked there,
 	// before cards go out; at most 10 minutes, 0 for not at all. Default
 	// DefaultRealtime.
