@@ -79,7 +79,7 @@ func runDemo(ctx context.Context, s settings.Settings, yes bool, in io.Reader, o
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
 	}
-	s = settings.Settings{DataDir: dir, PGBin: s.PGBin, Agent: "demo", Listen: s.Listen, Hold: s.Hold, Realtime: s.Realtime, TimeZone: cmp.Or(s.TimeZone, "Local")}
+	s = settings.Settings{DataDir: dir, PGBin: s.PGBin, Agent: "demo", Listen: s.Listen, Hold: s.Hold, Realtime: s.Realtime, TimeZone: cmp.Or(s.TimeZone, "Local"), Limits: s.Limits}
 	if yes || !free(s.Listen) {
 		s.Listen = "127.0.0.1:0"
 	}
