@@ -60,10 +60,10 @@ func (g *Gateway) judge(ctx context.Context, c *toolCall, args policy.Args) (*ju
 // reason names what decided, without arguments' values.
 func (j *judgement) reason() string {
 	if rule := j.verdict.Rule; rule != nil {
-		return ruleName(*rule)
+		return ruleName(*rule) + j.part()
 	}
 	e := j.snapshot.set.Explain(j.request)
-	text := "no rule allows this call"
+	text := "no rule allows this call" + j.part()
 	switch {
 	case e.Step == policy.StepInvalid:
 		return "what the call reaches cannot be judged: " + e.Problem
@@ -76,6 +76,14 @@ func (j *judgement) reason() string {
 		text += fmt.Sprintf("; the rule on %s: %s", near.ResourceKey, near.Why)
 	}
 	return text
+}
+
+// part names the command of several that decided.
+func (j *judgement) part() string {
+	if j.verdict.Part == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for the command %.80q", j.verdict.Part)
 }
 
 func ruleName(rule policy.Row) string {
@@ -133,9 +141,13 @@ func (j *judgement) question(c *toolCall, requester string) (ask approvals.Call,
 		ask.ByKey = c.caller.KeyPrefix
 	}
 	var ids, words []string
+	unjudged := map[string]string{}
+	for _, reason := range j.snapshot.set.Explain(j.request).Reasons {
+		unjudged[reason.RowID] = reason.Unjudged
+	}
 	for _, row := range rows {
 		ids = append(ids, row.ID)
-		if why := approvals.WhyOf(row.Note, row.Maker); !slices.Contains(words, why) {
+		if why := whyAsked(row, unjudged[row.ID]); !slices.Contains(words, why) {
 			words = append(words, why)
 		}
 		ask.Basis.Rules = append(ask.Basis.Rules, approvals.RuleVersion{ID: row.ID, Version: row.Version})
@@ -143,9 +155,21 @@ func (j *judgement) question(c *toolCall, requester string) (ask approvals.Call,
 	}
 	ask.Rule.Scope.Approval = policy.Strictest(rows)
 	if len(ids) > 1 {
-		ask.Rule.ID, ask.Why = strings.Join(ids, "+"), strings.Join(words, "; ")
+		ask.Rule.ID = strings.Join(ids, "+")
+	}
+	if len(ids) > 1 || j.verdict.Unjudged != "" {
+		ask.Why = strings.Join(words, "; ")
 	}
 	return ask, true
+}
+
+// whyAsked says in words why a row asks. One that counts only because the command
+// cannot be judged is not named: it may be about something else.
+func whyAsked(row *policy.Row, unjudged string) string {
+	if unjudged != "" {
+		return "the command cannot be judged before it runs: " + unjudged
+	}
+	return approvals.WhyOf(row.Note, row.Maker)
 }
 
 // openings are what a persistent approval opens in answer to one rule: the
@@ -157,7 +181,9 @@ func (j *judgement) openings(rule *policy.Row) (all []approvals.Opening) {
 		}}
 	}
 	for _, r := range j.request.Resources {
-		if r.Type == rule.ResourceType && r.Missing == "" {
+		// A shell opens files for a command; what answers for them is the command.
+		opened := r.Type == policy.TypeExec && rule.ResourceType == policy.TypeFile
+		if (r.Type == rule.ResourceType || opened) && r.Missing == "" {
 			all = append(all, approvals.Opening{ResourceType: r.Type, ResourceKey: r.Key(), Scope: policy.Scope{
 				Approves: rule.ID, Definition: j.entry.made.digest, Sandbox: r.Sandbox, Mode: r.Mode, Path: r.Path, Command: r.Command, CWD: r.CWD,
 			}})

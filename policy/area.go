@@ -80,16 +80,6 @@ func (x *areas) finish() {
 	}
 }
 
-// find fills the pool with the rules about a cleaned resource. About one that the
-// call does not name there are none; the layer may be closed.
-func (x *areas) find(p *pool, r *Resource) {
-	if r.Type == TypeFile {
-		x.findFile(p, r, r.Path)
-	} else {
-		x.findCommand(p, r)
-	}
-}
-
 // pool is what an index found about one resource.
 type pool struct {
 	// found are the buckets that match, the most specific first.
@@ -99,6 +89,9 @@ type pool struct {
 	allows buckets
 	// closed says that allow rows exist: what none of them covers is denied.
 	closed bool
+	// judged is how many of found match; what comes behind them counts because the
+	// command cannot be judged.
+	judged int
 
 	full bool // no more allows: a more specific level had some
 }

@@ -1,6 +1,10 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+
+	"holm/policy/shell"
+)
 
 // Asks returns every require_approval row that holds for the call, answered by an
 // approval or not, each once: the tool layer first, the most specific key first.
@@ -24,11 +28,49 @@ func (s *Set) Asks(req Request) (asks []*Row, byDefault bool) {
 		if err != nil {
 			continue // such a call is denied
 		}
-		var p pool
-		s.areas.find(&p, &clean)
-		asks = appendAsks(asks, p.found.all(), &c)
+		s.pools(&clean, &c, func(p *pool) { asks = appendAsks(asks, p.found.all(), &c) })
 	}
 	return asks, byDefault
+}
+
+// pools visits what is found about each file and each part of a command of a cleaned
+// resource, as [Set.resource] decides about them.
+func (s *Set) pools(r *Resource, c *call, visit func(*pool)) {
+	switch {
+	case r.Missing != "":
+		return // no row is about it
+	case r.Type == TypeFile:
+		var p pool
+		s.areas.findFile(&p, r, r.Path)
+		visit(&p)
+		for _, path := range s.areas.below(r) {
+			var p pool
+			s.areas.findBelow(&p, r, path)
+			visit(&p)
+		}
+		return
+	}
+	for _, part := range shell.Read(r.Command) {
+		for _, cwd := range directories(r.CWD, part.Dirs) {
+			s.poolsOfPart(r, part, cwd, c, visit)
+		}
+	}
+}
+
+func (s *Set) poolsOfPart(r *Resource, part shell.Part, cwd string, c *call, visit func(*pool)) {
+	s.placeFiles(&part, cwd)
+	var p pool
+	s.areas.findPart(&p, r, &part, cwd)
+	c.named = p.allows.all()
+	visit(&p)
+	c.named = nil
+	for _, f := range part.Files {
+		if file := redirected(r, f, cwd); file.Path != "" {
+			var p pool
+			s.areas.findFile(&p, &file, file.Path)
+			visit(&p)
+		}
+	}
 }
 
 func appendAsks(asks []*Row, found []*bucket, c *call) []*Row {

@@ -177,28 +177,30 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := benchRequest(t, "main")
-	req.Resources = areaResources()
+	req.Resources = areaResources()[:1]
 	unlisted := policy.Request{
 		Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch",
 		Resources: []policy.Resource{{Type: policy.TypeFile, Mode: policy.ModeRead, Path: "/etc/passwd"}},
 	}
-	compound := policy.Request{
-		Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch",
-		Resources: []policy.Resource{{Type: policy.TypeExec, Command: "true && git push", CWD: "/srv/17/x"}},
+	runs := func(text, cwd string) policy.Request {
+		return policy.Request{Principal: policy.Principal{AgentID: "main"}, Tool: "web_fetch", Resources: []policy.Resource{command(text, cwd)}}
 	}
 	for _, c := range []struct {
 		name string
 		req  policy.Request
 		want policy.Effect
+		most float64
 	}{
-		{"all layers allow", req, policy.Allow},
-		{"no row covers the file", unlisted, policy.Deny},
-		{"a row asks", compound, policy.RequireApproval},
+		{"both layers allow", req, policy.Allow, 0},
+		{"no row covers the file", unlisted, policy.Deny, 0},
+		// A command has to be taken apart.
+		{"a command is allowed", runs("tool-6 run fast --now", "/srv/app"), policy.Allow, 6},
+		{"a row asks about a command", runs("git push --tags", "/srv/17/x"), policy.RequireApproval, 6},
 	} {
 		if got := set.Evaluate(c.req).Decision; got != c.want {
 			t.Errorf("%s: got %s", c.name, got)
 		}
-		if n := testing.AllocsPerRun(100, func() { set.Evaluate(c.req) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { set.Evaluate(c.req) }); n > c.most {
 			t.Errorf("%s: a decision allocates %v times", c.name, n)
 		}
 	}

@@ -8,7 +8,7 @@ var foreign = Result{Decision: Deny, Step: StepForeign, Layer: LayerTool}
 
 // Evaluate decides one call: the tool layer, then a layer for each resource; the
 // strictest wins. It allocates nothing in the common cases: what allocates are
-// more than eight matching keys, escapes in the strings of arguments that a
+// commands, which have to be read, more than eight matching keys, escapes in the strings of arguments that a
 // condition reads, rows bound to an argument digest, spellings of resources that
 // are not clean, and several require_approval rows with different settings.
 func (s *Set) Evaluate(req Request) (r Result) {
@@ -75,7 +75,7 @@ func decide(r *Result, found, allows []*bucket, c *call) {
 // asked decides where a require_approval row holds. The first that no approval
 // answers is named: it is what a further approval has to be for.
 func asked(r *Result, first *rule, found []*bucket, c *call) {
-	open := firstOpen(found, c)
+	open := firstOpen(found, found, c)
 	if open == nil {
 		r.Decision, r.Step, r.Rule = Allow, StepApproved, answerTo(first, found, c).row
 		return

@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"holm/policy/shell"
 )
 
 // execArea finds the rows of one sandbox about a command.
 type execArea struct {
-	exact  map[string]*places
-	byText map[string]*globPlaces   // while rules are added
-	globs  map[string][]*globPlaces // by their first word; "" where it is open
-	// against holds the deny and require_approval globs, all of which count for a
-	// command that no glob can judge.
-	against  places
+	texts    map[string]*places // exact commands, by their text
+	allowed  wordIndex          // allow rows, by their first two words
+	against  wordIndex          // deny and require_approval rows, by their program's name
+	blind    places             // the same, all of which count for what cannot be judged
+	odd      places             // those of them that are no simple command: they count for all but simple commands
 	any      places
 	approved map[ranIn]*bucket // rows that approvals left
 	closed   bool              // some rule closes the layer
@@ -23,7 +24,16 @@ type execArea struct {
 // directory, or anywhere if the row names none.
 type ranIn struct{ command, cwd string }
 
-type globPlaces struct {
+// wordIndex holds patterns by how they begin.
+type wordIndex struct {
+	begins map[beginning][]*wordPlaces
+	byText map[string]*wordPlaces // while rules are added
+}
+
+// beginning is a program and the word behind it; "" where a pattern leaves it open.
+type beginning struct{ program, second string }
+
+type wordPlaces struct {
 	command
 	places
 }
@@ -41,7 +51,7 @@ func (x *areas) addCommand(r *rule) {
 	}
 	a := x.commands[r.area.sandbox]
 	if a == nil {
-		a = newExecArea()
+		a = &execArea{texts: map[string]*places{}, approved: map[ranIn]*bucket{}}
 		x.commands[r.area.sandbox] = a
 	}
 	if r.fromApproval() {
@@ -49,40 +59,51 @@ func (x *areas) addCommand(r *rule) {
 		return
 	}
 	a.closed = a.closed || r.closes()
-	a.places(&r.area.command).add(r)
-	if r.area.command.kind == globCommand && r.effect != Allow {
-		a.against.add(r)
-	}
+	a.add(r)
 }
 
-func newExecArea() *execArea {
-	return &execArea{
-		exact: map[string]*places{}, byText: map[string]*globPlaces{},
-		globs: map[string][]*globPlaces{}, approved: map[ranIn]*bucket{},
+func (a *execArea) add(r *rule) {
+	c := &r.area.command
+	if c.kind == anyCommand {
+		a.any.add(r)
+		return
 	}
-}
-
-func (a *execArea) places(c *command) *places {
-	switch c.kind {
-	case exactCommand:
-		if a.exact[c.text] == nil {
-			a.exact[c.text] = &places{}
+	if c.kind == exactCommand {
+		if a.texts[c.text] == nil {
+			a.texts[c.text] = &places{}
 		}
-		return a.exact[c.text]
-	case globCommand:
-		return a.glob(c)
+		a.texts[c.text].add(r)
 	}
-	return &a.any
+	if r.effect == Allow {
+		at := beginning{program: c.literal(0)}
+		if at.program != "" {
+			at.second = c.literal(1)
+		}
+		a.allowed.add(at, r)
+		return
+	}
+	a.blind.add(r)
+	if len(c.words) == 0 && c.kind == globCommand {
+		a.odd.add(r)
+	}
+	a.against.add(beginning{program: shell.ProgramName(c.literal(0))}, r)
 }
 
-func (a *execArea) glob(c *command) *places {
-	g := a.byText[c.text]
-	if g == nil {
-		g = &globPlaces{command: *c}
-		a.byText[c.text] = g
-		a.globs[c.firstWord()] = append(a.globs[c.firstWord()], g)
+func (x *wordIndex) add(at beginning, r *rule) {
+	c := &r.area.command
+	if len(c.words) == 0 {
+		return // found by its text, or where nothing can be judged
 	}
-	return &g.places
+	if x.byText == nil {
+		x.begins, x.byText = map[beginning][]*wordPlaces{}, map[string]*wordPlaces{}
+	}
+	p := x.byText[c.text]
+	if p == nil {
+		p = &wordPlaces{command: *c}
+		x.byText[c.text] = p
+		x.begins[at] = append(x.begins[at], p)
+	}
+	p.add(r)
 }
 
 func (p *places) add(r *rule) {
@@ -100,23 +121,30 @@ func (p *places) add(r *rule) {
 }
 
 func (a *execArea) finish() {
-	for _, p := range a.exact {
+	for _, p := range a.texts {
 		p.finish()
 	}
 	for _, b := range a.approved {
 		b.finish()
 	}
-	a.byText = nil
-	for _, globs := range a.globs {
-		slices.SortFunc(globs, func(a, b *globPlaces) int {
-			return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text))
+	a.allowed.finish()
+	a.against.finish()
+	a.blind.finish()
+	a.odd.finish()
+	a.any.finish()
+}
+
+// finish puts exact patterns first, then the longest.
+func (x *wordIndex) finish() {
+	x.byText = nil
+	for _, list := range x.begins {
+		slices.SortFunc(list, func(a, b *wordPlaces) int {
+			return cmp.Or(cmp.Compare(a.kind, b.kind), len(b.text)-len(a.text), strings.Compare(a.text, b.text))
 		})
-		for _, g := range globs {
-			g.finish()
+		for _, p := range list {
+			p.finish()
 		}
 	}
-	a.against.finish()
-	a.any.finish()
 }
 
 func (p *places) finish() {

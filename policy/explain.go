@@ -21,7 +21,11 @@ type Reason struct {
 	Maker string `json:"-"`
 	// Others is set where the row does not speak for the principal.
 	Others bool `json:"-"`
+	// Unjudged says why the command cannot be judged, where the row counts for that.
+	Unjudged string `json:"-"`
 }
+
+func quoteClipped(text string) string { return fmt.Sprintf("%q", clip(text)) }
 
 // Explanation is a decision with its reasons; its JSON form is the answer of
 // access/check. Reasons and Near are ordered like the choice of Result.Rule: the
@@ -57,10 +61,28 @@ func (s *Set) Explain(req Request) Explanation {
 	for i := range req.Resources {
 		s.explainResource(&e, &req.Resources[i], &c)
 	}
-	if e.Layer != LayerTool && (e.Step == StepInvalid || e.Step == StepNoGrant) {
+	switch {
+	case e.Unjudged != "":
+		e.Problem = e.unjudged()
+	case e.Layer != LayerTool && (e.Step == StepInvalid || e.Step == StepNoGrant):
 		e.Problem = req.Resources[e.Resource].problem()
 	}
 	return e
+}
+
+// unjudged says what of the command cannot be judged, and what that means.
+func (e *Explanation) unjudged() string {
+	why := e.Unjudged
+	if e.Part != "" {
+		why = quoteClipped(e.Part) + ": " + why
+	}
+	switch e.Step {
+	case StepNoGrant:
+		return "only a rule for all commands would allow this: " + why
+	case StepApproval:
+		return "the command cannot be judged: " + why
+	}
+	return why
 }
 
 // add takes a rule to the reasons, or near them if an obstacle is in its way.
@@ -93,7 +115,7 @@ func (e Explanation) String() string {
 		case e.Problem != "":
 			return "deny: " + e.Problem
 		case e.Layer != LayerTool:
-			return fmt.Sprintf("deny: no rule lets this caller at the %s", e.Layer.noun()) + e.closest()
+			return fmt.Sprintf("deny: no rule lets this caller at the %s", e.Layer.noun()) + e.part() + e.closest()
 		}
 		return "deny: no rule or default grant lets this caller in" + e.closest()
 	case StepAllow:
@@ -103,7 +125,18 @@ func (e Explanation) String() string {
 	case StepApproved:
 		return fmt.Sprintf("allow: rule %q, left by an approval", e.Rule.ID)
 	}
-	return fmt.Sprintf("%s: rule %q", e.Decision, e.Rule.ID)
+	if e.Problem != "" {
+		return string(e.Decision) + ": " + e.Problem
+	}
+	return fmt.Sprintf("%s: rule %q", e.Decision, e.Rule.ID) + e.part()
+}
+
+// part names the part of a command that decided.
+func (e *Explanation) part() string {
+	if e.Part == "" || e.Decision == Allow {
+		return ""
+	}
+	return " for " + quoteClipped(e.Part)
 }
 
 func (l Layer) noun() string {

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"holm/policy/shell"
 )
 
 // mostNear bounds how many file or exec rows that do not match are named.
@@ -15,26 +17,36 @@ func (s *Set) explainResource(e *Explanation, given *Resource, c *call) {
 	if err != nil || given.Missing != "" {
 		return
 	}
+	var named map[*rule]bool
+	if clean.Type == TypeExec {
+		named = s.explainCommand(e, &clean, c)
+	} else {
+		named = s.explainFile(e, &clean, c)
+	}
+	e.addNear(s.areas.rules, named, &clean, c)
+}
+
+func (s *Set) explainFile(e *Explanation, res *Resource, c *call) map[*rule]bool {
 	named := map[*rule]bool{}
 	name := func(p *pool) {
 		for _, b := range p.found.all() {
 			for _, r := range b.inOrder() {
 				if !named[r] {
 					named[r] = true
-					e.add(r, &c.who, r.areaObstacle(p, b, &clean, c), r.areaGround(&clean, c))
+					e.add(r, &c.who, r.areaObstacle(p, b, c), r.areaGround(res, c))
 				}
 			}
 		}
 	}
 	var p pool
-	s.areas.find(&p, &clean)
+	s.areas.findFile(&p, res, res.Path)
 	name(&p)
-	for _, path := range s.areas.below(&clean) {
+	for _, path := range s.areas.below(res) {
 		var p pool
-		s.areas.findBelow(&p, &clean, path)
+		s.areas.findBelow(&p, res, path)
 		name(&p)
 	}
-	e.addNear(s.areas.rules, named, &clean, c)
+	return named
 }
 
 // problem says why the resource is none that rows could be about; empty where it is.
@@ -49,22 +61,14 @@ func (r *Resource) problem() string {
 }
 
 // areaObstacle says why a rule that is about the resource does not count.
-func (r *rule) areaObstacle(p *pool, b *bucket, res *Resource, c *call) string {
-	if r.effect == Allow && !r.fromApproval() {
-		if away := r.area.away(res); away != "" {
-			return away
-		}
-		if !slices.Contains(p.allows.all(), b) {
-			return "a row about less than " + r.area.String() + " takes its place here"
-		}
+func (r *rule) areaObstacle(p *pool, b *bucket, c *call) string {
+	if r.effect == Allow && !r.fromApproval() && !slices.Contains(p.allows.all(), b) {
+		return "a row about less than " + r.area.String() + " takes its place here"
 	}
 	return r.obstacle(c)
 }
 
 func (r *rule) areaGround(res *Resource, c *call) string {
-	if away := r.area.away(res); away != "" {
-		return away + "; " + r.ground(c)
-	}
 	if res.Mode == ModeSearch && res.Path != r.area.path && within(r.area.path, res.Path) {
 		return "the search reads " + r.area.path + " too; " + r.ground(c)
 	}
@@ -139,29 +143,28 @@ func (r *rule) about(res *Resource) bool {
 	case r.fromApproval():
 		return res.Command == a.command.text && (a.cwd == "" || a.cwd == res.CWD)
 	}
-	against := r.effect != Allow
-	return slices.Contains(verdictsFor(against), a.command.match(res.Command)) &&
-		(a.cwd == "" || res.CWD != "" && within(res.CWD, a.cwd) || against && res.CWD == "")
+	return a.aboutCommand(res, r.effect != Allow)
 }
 
-func verdictsFor(against bool) []verdict {
-	if against {
-		return []verdict{matches, unjudged}
+// aboutCommand reports whether the area has a part of the command in it.
+func (a *area) aboutCommand(res *Resource, against bool) bool {
+	c := &a.command
+	if c.kind == anyCommand || c.kind == exactCommand && c.text == res.Command {
+		return a.aboutDirectory(res.CWD, against)
 	}
-	return []verdict{matches}
+	for _, part := range shell.Read(res.Command) {
+		about := against && (part.Unclear != "" || c.concerns(&part)) || !against && c.covers(&part)
+		for _, cwd := range directories(res.CWD, part.Dirs) {
+			if about && a.aboutDirectory(cwd, against) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-// away says what of the resource the area cannot judge.
-func (a *area) away(res *Resource) string {
-	switch {
-	case res.Type != TypeExec:
-		return ""
-	case a.command.match(res.Command) == unjudged:
-		return "the command has shell control characters, which no glob judges"
-	case a.cwd != "" && res.CWD == "":
-		return "the working directory is not known"
-	}
-	return ""
+func (a *area) aboutDirectory(cwd string, against bool) bool {
+	return a.cwd == "" || cwd != "" && within(cwd, a.cwd) || against && cwd == ""
 }
 
 // String names what the area is about.

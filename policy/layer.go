@@ -31,28 +31,41 @@ func (s *Set) resource(given *Resource, at int, c *call) Result {
 	if err != nil {
 		return Result{Decision: Deny, Step: StepInvalid, Layer: layerOf(given), Resource: at}
 	}
-	var p pool
-	s.areas.find(&p, &clean)
-	r := pooled(&p, layerOf(given), at, c)
-	for _, path := range s.areas.below(&clean) {
-		var p pool
-		s.areas.findBelow(&p, &clean, path)
-		if one := pooled(&p, layerOf(given), at, c); r.Step == 0 {
-			r = one
-		} else {
-			r = r.and(one)
-		}
+	switch {
+	case clean.Type == TypeFile:
+		return s.file(&clean, at, c)
+	case len(s.areas.rules) > 0:
+		return s.command(&clean, at, c)
 	}
-	return r
+	return Result{}
 }
 
-// pooled decides by the rules that were found about one resource.
+// file decides about a file, and about those below a folder that a search reads.
+func (s *Set) file(r *Resource, at int, c *call) Result {
+	var p pool
+	s.areas.findFile(&p, r, r.Path)
+	result := pooled(&p, LayerFile, at, c)
+	for _, path := range s.areas.below(r) {
+		var p pool
+		s.areas.findBelow(&p, r, path)
+		result = result.orAnd(pooled(&p, LayerFile, at, c))
+	}
+	return result
+}
+
+// orAnd is and for a layer that may have had nothing to say yet.
+func (r Result) orAnd(other Result) Result {
+	if r.Step == 0 {
+		return other
+	}
+	return r.and(other)
+}
+
+// pooled decides by the rules that were found about one file.
 func pooled(p *pool, layer Layer, at int, c *call) Result {
 	r := Result{Layer: layer, Resource: at}
-	if decide(&r, p.found.all(), p.allows.all(), c); r.Step == 0 && p.closed {
-		r.Decision, r.Step = Deny, StepNoGrant
-	}
-	return r
+	decide(&r, p.found.all(), p.allows.all(), c)
+	return closedResult(r, p.closed)
 }
 
 func layerOf(r *Resource) Layer {

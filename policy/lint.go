@@ -82,11 +82,10 @@ func nobodyMeans(r *rule) string {
 	return "it gives nobody anything"
 }
 
-// checkCommand finds globs that only text with shell control characters could
-// equal, which no glob matches.
+// checkCommand finds globs that are not about the words of one command.
 func (l *linter) checkCommand(r *rule) {
-	if c := &r.area.command; c.kind == globCommand && hasShellControl(c.text) && r.effect == Allow {
-		l.report(r, FindingNeverMatches, "a glob over words matches no shell control characters, and this one has some")
+	if c := &r.area.command; c.kind == globCommand && len(c.words) == 0 && r.effect == Allow {
+		l.report(r, FindingNeverMatches, "a glob is about the words of one command, and this is more than that or not known before it runs")
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *area) isWiderThan(b *area) bool {
 	}
 	inPlace := a.cwd == "" || b.cwd == "" || within(a.cwd, b.cwd) || within(b.cwd, a.cwd)
 	if a.command.kind != b.command.kind {
-		return inPlace && a.command.kind > b.command.kind && (a.command.kind == anyCommand || a.command.match(b.command.text) == matches)
+		return inPlace && a.command.kind > b.command.kind && (a.command.kind == anyCommand || a.command.spans(&b.command))
 	}
 	return inPlace && a.command.text == b.command.text && a.cwd == "" && b.cwd != ""
 }

@@ -17,6 +17,8 @@ type call struct {
 	general bool
 	digest  string // of args, when first needed
 	recent  recent
+	// named are the buckets whose allow rows count, while a command is decided.
+	named []*bucket
 }
 
 func (c *call) argsDigest() string {
@@ -96,8 +98,8 @@ func claimed(found []*bucket, c *call) bool {
 
 // firstOpen returns the first require_approval row that holds and that no row of
 // an approval answers.
-func firstOpen(found []*bucket, c *call) *rule {
-	for _, b := range found {
+func firstOpen(asking, found []*bucket, c *call) *rule {
+	for _, b := range asking {
 		var open *rule
 		b.asks.each(c, func(r *rule) {
 			if (open == nil || r.order < open.order) && answerTo(r, found, c) == nil {

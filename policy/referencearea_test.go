@@ -25,16 +25,35 @@ func (f reference) call(req policy.Request) (policy.Effect, policy.Step) {
 }
 
 func (f reference) resource(req policy.Request, res policy.Resource) (policy.Effect, policy.Step) {
-	if !refJudgeable(res) {
+	switch {
+	case !refJudgeable(res):
 		return policy.Deny, policy.StepInvalid
+	case res.Type == policy.TypeFile:
+		return f.part(req, res, refPart{})
 	}
+	var decision policy.Effect
+	var step policy.Step
+	for _, part := range refParts(res.Command) {
+		d, s := f.part(req, res, part)
+		switch {
+		case s == 0:
+		case step == 0, width(d) < width(decision), d == decision && (s == policy.StepDeny || s == policy.StepApproved):
+			decision, step = d, s
+		}
+	}
+	return decision, step
+}
+
+// part decides about a file, or about one part of a command.
+func (f reference) part(req policy.Request, res policy.Resource, part refPart) (policy.Effect, policy.Step) {
 	var against, allows, held []policy.Row
+	blind := map[string]bool{}
 	closed := false
 	for _, r := range f.rows {
 		if r.ResourceType != res.Type || !refSandbox(r, res) {
 			continue
 		}
-		of := refAbout(r, res)
+		of := refAbout(r, res, part)
 		switch {
 		case r.Origin == policy.OriginApproval:
 			if of == yes && refGrants(r.Grants, req.Principal) && refDigest(r, req) {
@@ -47,24 +66,68 @@ func (f reference) resource(req policy.Request, res policy.Resource) (policy.Eff
 			}
 		case of != no:
 			against = append(against, r)
+			blind[r.ID] = of == unknown
 		}
 	}
-	allows = refMostSpecific(allows)
 	speaks := func(r policy.Row) bool { return refGrants(r.Grants, req.Principal) }
-	asks := slices.DeleteFunc(effectRows(against, policy.RequireApproval), func(r policy.Row) bool { return !speaks(r) })
+	allows = slices.DeleteFunc(refMostSpecific(allows), func(r policy.Row) bool { return !speaks(r) })
+	denies := slices.DeleteFunc(effectRows(against, policy.Deny), func(r policy.Row) bool { return !speaks(r) })
+	asks := slices.DeleteFunc(effectRows(against, policy.RequireApproval), func(r policy.Row) bool { return !speaks(r) || refGivesWay(r, allows) })
 	switch {
-	case slices.ContainsFunc(effectRows(against, policy.Deny), speaks):
+	case slices.ContainsFunc(denies, func(r policy.Row) bool { return !blind[r.ID] }):
 		return policy.Deny, policy.StepDeny
+	case len(denies) > 0:
+		return policy.Deny, policy.StepInvalid
 	case len(asks) > 0 && refAnswered(asks, held):
 		return policy.Allow, policy.StepApproved
 	case len(asks) > 0:
 		return policy.RequireApproval, policy.StepApproval
-	case slices.ContainsFunc(allows, speaks) || len(held) > 0:
+	case len(allows) > 0 || len(held) > 0:
 		return policy.Allow, policy.StepAllow
 	case closed:
 		return policy.Deny, policy.StepNoGrant
 	}
 	return "", 0
+}
+
+// refGivesWay: a row that asks about any command leaves out what a row allows that is
+// about less in every respect.
+func refGivesWay(ask policy.Row, allows []policy.Row) bool {
+	if ask.ResourceType != policy.TypeExec || ask.Scope.Command != "*" {
+		return false
+	}
+	return slices.ContainsFunc(allows, func(r policy.Row) bool {
+		people := slices.Contains(ask.Grants, policy.Any()) || !slices.ContainsFunc(r.Grants, func(g policy.Grant) bool { return !slices.Contains(ask.Grants, g) })
+		sandbox := ask.Scope.Sandbox == "" || ask.Scope.Sandbox == "*" || ask.Scope.Sandbox == r.Scope.Sandbox
+		cwd := ask.Scope.CWD == "" || r.Scope.CWD != "" && refWithin(r.Scope.CWD, ask.Scope.CWD)
+		return r.Scope.Command != "*" && people && sandbox && cwd
+	})
+}
+
+// refPart is one command of the few texts that the properties use: words, ends of
+// commands, variables, stars.
+type refPart struct {
+	words   []string
+	unclear bool
+	several bool // the text has more than this part
+}
+
+func refParts(text string) []refPart {
+	if strings.Contains(text, "\x00") {
+		return []refPart{{unclear: true}}
+	}
+	var parts []refPart
+	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ';' || c == '\n' }) {
+		p := refPart{words: refWords(piece)}
+		if len(p.words) > 0 {
+			p.unclear = strings.Contains(piece, "$") || strings.Contains(p.words[0], "*")
+			parts = append(parts, p)
+		}
+	}
+	for i := range parts {
+		parts[i].several = len(parts) > 1
+	}
+	return parts
 }
 
 func refJudgeable(r policy.Resource) bool {
@@ -86,7 +149,7 @@ func refSandbox(r policy.Row, res policy.Resource) bool {
 	return fits(r.Scope.Sandbox, name) && (res.Type == policy.TypeExec || fits(r.Scope.Mode, res.Mode))
 }
 
-func refAbout(r policy.Row, res policy.Resource) answer {
+func refAbout(r policy.Row, res policy.Resource, part refPart) answer {
 	approved := r.Origin == policy.OriginApproval
 	if res.Type == policy.TypeFile {
 		if approved {
@@ -94,15 +157,15 @@ func refAbout(r policy.Row, res policy.Resource) answer {
 		}
 		return answerOf(refWithin(res.Path, refPathOf(r)))
 	}
-	of := refCommand(r.Scope.Command, res.Command)
+	of := refCommand(r.Scope.Command, res.Command, part, r.Effect != policy.Allow)
 	if approved {
 		of = answerOf(slices.Equal(refWords(r.Scope.Command), refWords(res.Command)))
 	}
 	switch {
 	case of == no || r.Scope.CWD == "":
 		return of
-	case res.CWD == "" && !approved:
-		return unknown
+	case res.CWD == "" && r.Effect != policy.Allow:
+		return of
 	case res.CWD == "" || approved && !slices.Equal(refSegments(res.CWD), refSegments(r.Scope.CWD)):
 		return no
 	case !refWithin(res.CWD, r.Scope.CWD):
@@ -169,17 +232,48 @@ func refWords(command string) []string {
 	return strings.FieldsFunc(command, func(c rune) bool { return c == ' ' || c == '\t' })
 }
 
-func refCommand(pattern, text string) answer {
-	want, got := refWords(pattern), refWords(text)
+// refCommand is unknown where a row against the call counts since the part cannot be judged.
+func refCommand(pattern, text string, part refPart, against bool) answer {
+	want := refWords(pattern)
 	switch {
-	case slices.Equal(want, []string{"*"}):
+	case slices.Equal(want, []string{"*"}), !strings.Contains(pattern, "*") && slices.Equal(want, refWords(text)):
 		return yes
-	case !strings.Contains(pattern, "*"):
-		return answerOf(slices.Equal(want, got))
-	case strings.ContainsAny(text, shellControl):
+	case strings.Contains(pattern, ";") && against && strings.Contains(pattern, "*") && (part.several || part.unclear):
+		return yes // it is about more than one command, as the text is
+	case !strings.Contains(pattern, ";") && (against || !part.unclear) && refMeets(want, part.words, against):
+		return yes
+	case against && part.unclear:
 		return unknown
 	}
-	return answerOf(refFit(want, got))
+	return no
+}
+
+func refMeets(want, words []string, against bool) bool {
+	switch {
+	case len(words) == 0:
+		return false
+	case !against:
+		return refFit(want, words)
+	case want[0] == "*":
+		return refMayFit(want, words)
+	case refGlob(starTokens(want[0]), words[0]) && refMayFit(want[1:], words[1:]):
+		return true
+	}
+	// No program of the properties is known: it may run its arguments.
+	return !strings.Contains(words[0], "*") && !strings.Contains(want[0], "*") && slices.Contains(words[1:], want[0])
+}
+
+// refMayFit takes words with a variable or a star for any words.
+func refMayFit(want, got []string) bool {
+	switch {
+	case len(got) > 0 && strings.ContainsAny(got[0], "$*"):
+		return refMayFit(want, got[1:]) || len(want) > 0 && refMayFit(want[1:], got)
+	case len(want) == 0:
+		return len(got) == 0
+	case want[0] == "*":
+		return refMayFit(want[1:], got) || len(got) > 0 && refMayFit(want, got[1:])
+	}
+	return len(got) > 0 && refGlob(starTokens(want[0]), got[0]) && refMayFit(want[1:], got[1:])
 }
 
 func refFit(want, got []string) bool {

@@ -77,6 +77,13 @@ type Result struct {
 	// Resource is the place in Request.Resources of the resource that decided, for
 	// the layers file and exec.
 	Resource int `json:"-"`
+	// Part is the simple command that decided, as it is written, where the command of
+	// the resource is made of several.
+	Part string `json:"part,omitempty"`
+	// Unjudged says why that command cannot be judged before it runs, where this
+	// decided: rows against any command that fits then count, and Rule may be one of
+	// them.
+	Unjudged string `json:"-"`
 	// Rule is the row that decided; nil where a default or the absence of a grant
 	// did. It must not be changed. Of several it is the most specific: the tool's own
 	// key, then a glob that ends in its only *, longest first, then other globs, then

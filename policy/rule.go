@@ -11,6 +11,7 @@ type rule struct {
 	roles      uint8
 	bound      bool   // to the argument digest of its row
 	answers    bool   // left by an approval, for the tool as it was defined then
+	rest       bool   // asks about any command: allow rows for some are exceptions
 	effect     Effect // Deny for a broken row
 	conditions []condition
 	broken     *InvalidError // why the row cannot be used
@@ -45,6 +46,7 @@ func newRule(row *Row, order int32, patterns *patternCache, users userNumbers) *
 	}
 	if row.ResourceType == TypeFile || row.ResourceType == TypeExec {
 		r.area = areaOf(row, r.broken != nil)
+		r.rest = r.effect == RequireApproval && row.ResourceType == TypeExec && r.area.command.kind == anyCommand
 	}
 	return r
 }
@@ -102,6 +104,9 @@ func (r *rule) speaksFor(c *caller) bool {
 
 // holds reports whether the rule's conditions hold for the call.
 func (r *rule) holds(c *call) bool {
+	if r.rest && r.givesWay(c) {
+		return false
+	}
 	if c.anyArgs {
 		return r.holdsForSome(c)
 	}

@@ -86,14 +86,31 @@ func cleanAbsolute(text string) string {
 	return path.Clean(text)
 }
 
-// collapse trims a command and makes one space of each run of spaces and tabs. A
-// line break or NUL stays: it makes another command.
+// collapse trims a command and makes one space of each run of spaces and tabs. From
+// the first character on with which blanks may count, they stay as they are: within
+// quotes they are another command. So are a line break and a NUL.
 func collapse(command string) string {
 	if isCollapsed(command) {
 		return command
 	}
-	words := strings.FieldsFunc(command, func(r rune) bool { return r == ' ' || r == '\t' })
-	return strings.Join(words, " ")
+	rest := strings.IndexAny(command, "'\"\\`$<#\n\r")
+	if rest < 0 {
+		rest = len(command)
+	}
+	words := strings.FieldsFunc(command[:rest], func(r rune) bool { return r == ' ' || r == '\t' })
+	text := strings.Join(words, " ")
+	if rest > 0 && len(words) > 0 && (command[rest-1] == ' ' || command[rest-1] == '\t') && rest < len(command) {
+		text += " "
+	}
+	return text + withoutEnd(command[rest:])
+}
+
+// withoutEnd trims the blanks at the end, unless a backslash keeps the first of them.
+func withoutEnd(text string) string {
+	if trimmed := strings.TrimRight(text, " \t"); !strings.HasSuffix(trimmed, `\`) {
+		return trimmed
+	}
+	return text
 }
 
 func isCollapsed(command string) bool {

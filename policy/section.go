@@ -30,7 +30,7 @@ func briefOf(r *rule) brief {
 		b.user = r.users[0]
 	}
 	b.more = len(r.users) > 1 || len(r.circles) > 0
-	b.bare = len(r.conditions) == 0 && !r.answers
+	b.bare = len(r.conditions) == 0 && !r.answers && !r.rest
 	if len(r.conditions) == 1 && !r.answers {
 		b.only = &r.conditions[0]
 	}

@@ -10,6 +10,9 @@ import (
 // absolute; nil where that is not known.
 type dirs []string
 
+// here is where the command starts. It is never changed.
+var here = dirs{""}
+
 // mostDirs bounds them: each makes the part be judged once more.
 const mostDirs = 4
 

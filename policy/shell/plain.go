@@ -48,7 +48,33 @@ func simple(text string) (words []Word, ok bool) {
 
 // simple makes the one part of a text that is its words.
 func (r *reader) simple(words []Word) {
-	p := Part{Text: r.whole, Words: words, Dirs: dirs{""}}
-	r.through(&p, words, 0)
-	r.add(p)
+	r.parts = []Part{{Text: r.whole, Words: words, Dirs: here}}
+	r.through(&r.parts[0], words, 0)
+}
+
+// onlyBash are marks that shells take for different things, or only one of them knows.
+var onlyBash = []string{"|&", "&|", "&>", ";;", ";&", "&;"}
+
+// undisputed recognizes the form of most compounds: plain words and quotes between
+// the marks that all shells know. One reading of it is enough.
+func undisputed(text string) bool {
+	text = strings.ReplaceAll(text, "2>&1", "")
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && strings.IndexByte(plainText, c) < 0 && strings.IndexByte("'\"\\;&|*?\n", c) < 0 {
+			return false
+		}
+	}
+	for _, mark := range onlyBash {
+		if strings.Contains(text, mark) {
+			return false
+		}
+	}
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(" \t\n;&|'\"\\", c) }) {
+		if reserved[word] || word[0] == '=' {
+			return false
+		}
+	}
+	return true
 }

@@ -86,6 +86,9 @@ func Read(text string) []Part {
 // others is kept, so that rules against it are named.
 func readAlike(text string, depth int) []Part {
 	var all []Part
+	if undisputed(text) {
+		return readAs(bash, text, depth)
+	}
 	for _, lang := range [...]syntax.LangVariant{bash, syntax.LangPOSIX, syntax.LangZsh} {
 		parts := readAs(lang, text, depth)
 		if all != nil && !alike(all, parts) {
@@ -155,7 +158,7 @@ func (r *reader) parse() {
 		r.unclear(r.whole, unclearGrammar)
 		return
 	}
-	r.stmts(file.Stmts, dirs{""})
+	r.stmts(file.Stmts, here)
 }
 
 func (r *reader) add(p Part) *Part {
@@ -172,7 +175,7 @@ func (r *reader) unclear(text, why string) { r.add(Part{Text: text, Unclear: why
 // finish makes sure that there is a part, and gives up directories that are lost.
 func (r *reader) finish() []Part {
 	if len(r.parts) == 0 {
-		r.parts = []Part{{Text: r.whole, Dirs: dirs{""}}}
+		r.parts = []Part{{Text: r.whole, Dirs: here}}
 	}
 	written := r.written()
 	for i := range r.parts {

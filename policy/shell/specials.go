@@ -164,7 +164,7 @@ func interpreter(r *reader, p *Part, words []Word, depth int) {
 	name := baseOf(ProgramName(words[0].Text))
 	for i, w := range words[1:] {
 		switch {
-		case w.Kind > Pattern:
+		case w.Kind > Globbed:
 			p.blame(unclearCode)
 		case !file && codeOptions.MatchString(w.Text):
 			p.blame(unclearCode)
@@ -304,7 +304,7 @@ var findActions = set("-exec -execdir -ok -okdir")
 func foundFiles(r *reader, p *Part, words []Word, depth int) {
 	for i := 1; i < len(words); i++ {
 		if !findActions[words[i].Text] {
-			if words[i].Kind > Pattern {
+			if words[i].Kind > Globbed {
 				p.blame(unclearExpansion)
 			}
 			continue
@@ -349,7 +349,7 @@ func streamEditor(_ *reader, p *Part, words []Word, _ int) {
 	for i := 1; i < len(words); i++ {
 		text := words[i].Text
 		switch {
-		case words[i].Kind > Pattern:
+		case words[i].Kind > Globbed:
 			p.blame(unclearExpansion)
 		case text == "-e" || text == "--expression":
 			script = false

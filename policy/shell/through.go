@@ -135,6 +135,9 @@ func (r *reader) nested(text string, depth int) []Part {
 // what follows a = in them, and the commands of those that look like a text for a
 // shell.
 func (r *reader) mayRun(p *Part, words []Word, depth int) {
+	if p.MayRun == nil {
+		p.MayRun = make([]string, 0, len(words))
+	}
 	for _, w := range words {
 		r.mayName(p, w.Text, depth)
 		if option, value, ok := strings.Cut(w.Text, "="); ok && !strings.ContainsAny(option, " \t\n") {

@@ -15,9 +15,9 @@ type Kind uint8
 const (
 	// Plain: the word is its text.
 	Plain Kind = iota
-	// Pattern: the shell puts the names of files, or a directory, in its place; each
+	// Globbed: the shell puts the names of files, or a directory, in its place; each
 	// of them has the text's own characters and others for * and ?.
-	Pattern
+	Globbed
 	// Several: any number of words, which need not look like the text.
 	Several
 	// Unknown: any number of words of any text.
@@ -124,7 +124,7 @@ func unescapeQuoted(text *strings.Builder, raw string) {
 func literal(text *strings.Builder, raw string, first bool) Kind {
 	kind := Plain
 	if first && raw != "" && raw[0] == '~' {
-		kind = Pattern
+		kind = Globbed
 	}
 	if first && raw != "" && raw[0] == '=' {
 		kind = Several // to zsh the path of a program
@@ -137,7 +137,7 @@ func literal(text *strings.Builder, raw string, first bool) Kind {
 			}
 			continue
 		case '*', '?':
-			kind = max(kind, Pattern)
+			kind = max(kind, Globbed)
 		case '[':
 			if strings.IndexByte(raw[i:], ']') > 0 {
 				kind = max(kind, Several)
