@@ -459,7 +459,7 @@ func TestAProgramIsNoOwner(t *testing.T) {
 		t.Errorf("review: %s", text)
 	}
 	for tool, args := range map[string]map[string]any{
-		"policy_delete":        {"resourceKey": "mcp__fix__record"},
+		"policy_delete":        {"resourceKey": "mcp__fix__record", "force": true},
 		"policy_set":           {"resourceType": "tool", "resourceKey": "mcp__fix__record", "effect": "allow", "grants": []any{map[string]any{"type": "any"}}},
 		"user_role_set":        {"userId": gus.RequesterID, "role": "owner"},
 		"user_merge":           {"userId": gus.RequesterID, "intoUserId": olga.RequesterID},
@@ -493,7 +493,7 @@ func TestAProgramIsNoOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, failed := plain(t, agent, "policy_delete", map[string]any{"resourceKey": "mcp__fix__record"}); failed {
+	if text, failed := plain(t, agent, "policy_delete", map[string]any{"resourceKey": "mcp__fix__record", "force": true}); failed {
 		t.Errorf("approved: %s", text)
 	}
 	own := r.as(r.keyOf(olga))

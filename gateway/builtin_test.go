@@ -91,7 +91,7 @@ func TestOwnersManagePolicyByTools(t *testing.T) {
 	if diff := cmp.Diff(append(slices.Clone(everybody), "mcp__fix__echo"), tools(t, visitor)); diff != "" {
 		t.Error(diff)
 	}
-	if text, failed := plain(t, owner, "policy_delete", map[string]any{"resourceKey": "mcp__fix__echo"}); failed {
+	if text, failed := plain(t, owner, "policy_delete", map[string]any{"resourceKey": "mcp__fix__echo", "force": true}); failed {
 		t.Fatal(text)
 	}
 	if diff := cmp.Diff(everybody, tools(t, visitor)); diff != "" {
