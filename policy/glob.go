@@ -15,7 +15,7 @@ import (
 //   - A pattern with a / is about paths. The value is cleaned first (".", "..",
 //     "//", a slash at the end). * and ? and classes then stay within a segment and **
 //     crosses segments; * that fills a segment needs a character. dir/** includes
-//     dir, and **/name includes name. A pattern that begins with neither / nor **
+//     dir, **/name includes name, and a/**/b includes a/b. A pattern that begins with neither / nor **
 //     is about relative paths only.
 //   - A path that climbs above where it begins with "..", or has a NUL, cannot be
 //     judged: it fails an allow row and fulfils the others.

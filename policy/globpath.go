@@ -77,7 +77,7 @@ func literalText(nodes []globNode) (string, bool) {
 // treePattern is the directory of a pattern of the form dir/**.
 func treePattern(nodes []globNode) (dir string, ok bool) {
 	last := len(nodes) - 1
-	if last < 2 || nodes[last].kind != globDeep || nodes[last-1].kind != globSlash {
+	if last < 1 || nodes[last].kind != globDeep || nodes[last-1].kind != globSlash {
 		return "", false
 	}
 	return literalText(nodes[:last-1])

@@ -64,6 +64,9 @@ func TestGlobs(t *testing.T) {
 		{"**", "", "yes"}, {"***", "a/b", "yes"}, {"a*b*c", "a1b2c", "yes"}, {"a*b*c", "acb", "no"}, {"a*a", "a", "no"}, {"*ab*", "xabx", "yes"}, {"*a*b*", "ba", "no"}, {"*ab*ab*", "ab", "no"}, {"*ab*ab*", "abab", "yes"}, {"*aba*b", "abab", "yes"},
 		{"a***b/c", "a/x/b/c", "yes"}, {"*/*", "a/b", "yes"}, {"*/*", "/b", "no"}, {"/*", "/", "no"}, {"/*", "/a", "yes"}, {"a/*b", "a/b", "yes"},
 		{"a/**", "a/", "yes"}, {"a/**", "ab", "no"}, {"a*/**", "ab", "yes"}, {"**/", "a/b", "yes"}, {"**/**", "a", "yes"}, {"a/**/", "a/b/c", "yes"},
+		{"/a/**/b", "/a/b", "yes"}, {"/a/**/b", "/a/x/y/b", "yes"}, {"/a/**/b", "/a/xb", "no"}, {"/a/**/b", "/ab", "no"}, {"/**/b", "/b", "yes"}, {"/**/b", "/x/b", "yes"}, {"/**/b", "/xb", "no"},
+		{"/a/**/**/b", "/a/b", "yes"}, {"/a/**/**", "/a", "yes"}, {"/a/**/b/**", "/a/b", "yes"}, {"/a/**b", "/a/b", "yes"}, {"/a/**b", "/a/x/yb", "yes"}, {"/{a/**,c}/b", "/a/b", "yes"}, {"/{a/**,c}/b", "/a/x/b", "yes"}, {"/{a,*}/b", "/x/b", "yes"},
+		{"**/**/b", "b", "yes"}, {"**/a/**/b", "a/b", "yes"}, {"**/a/**/b", "/x/a/b", "yes"},
 		// question marks
 		{"?", "é", "yes"}, {"?", "", "no"}, {"?", "/", "yes"}, {"a?b/c", "a/b/c", "no"}, {"a?b/c", "a.b/c", "yes"},
 		// escapes

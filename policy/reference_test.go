@@ -293,14 +293,14 @@ func above(text string) bool     { return text == "" || strings.HasSuffix(text, 
 func tokens(pattern string, paths bool) []token {
 	var out []token
 	rest := pattern
-	if paths && strings.HasPrefix(rest, "**/") && rest != "**/" {
+	for paths && strings.HasPrefix(rest, "**/") && rest != "**/" {
 		out, rest = append(out, token{stretch: above}), rest[3:]
 	}
 	for rest != "" {
 		begins := rest == pattern || strings.HasSuffix(strings.TrimSuffix(pattern, rest), "/")
 		switch {
-		case paths && rest == "/**" && rest != pattern:
-			return append(out, token{stretch: below})
+		case paths && (rest == "/**" || strings.HasPrefix(rest, "/**/")):
+			out, rest = append(out, token{stretch: below}), rest[3:]
 		case strings.HasPrefix(rest, "**"):
 			out, rest = append(out, token{stretch: anyText}), strings.TrimLeft(rest, "*")
 		case rest[0] == '*' && paths && begins && (rest == "*" || rest[1] == '/'):
