@@ -41,8 +41,10 @@ type condition struct {
 	paths    *pathMatcher // the matcher, if it cleans its values
 	matcher  matcher
 	required bool
-	literal  bool   // arg is more than one name: it is also tried as one
-	arg      string // as written
+	literal  bool    // arg is more than one name: it is also tried as one
+	arg      string  // as written
+	truth    truth   // of a pattern that is true or false
+	number   *number // of a pattern that is a number
 }
 
 // step is one name of an argument path.
@@ -107,11 +109,12 @@ func (c Condition) compile(patterns *patternCache) (condition, *InvalidError) {
 	if err != nil {
 		return condition{}, err
 	}
-	paths, _ := m.(*pathMatcher)
-	return condition{
-		path: path, paths: paths, matcher: m, required: c.Required,
-		literal: c.Arg != path[0].name, arg: c.Arg,
-	}, nil
+	ready := condition{path: path, matcher: m, required: c.Required, literal: c.Arg != path[0].name, arg: c.Arg}
+	ready.paths, _ = m.(*pathMatcher)
+	if text, ok := m.(exactText); ok {
+		ready.truth, ready.number = exactTruth(string(text)), numberIn(string(text))
+	}
+	return ready, nil
 }
 
 func parsePath(field, arg string) ([]step, *InvalidError) {

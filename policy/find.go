@@ -48,7 +48,7 @@ func (c *condition) holdsForAllow(k *call) bool {
 // servers written in Go, among others, take it for the argument.
 func (c *condition) holdsAgainst(k *call) bool {
 	if v, ok := c.ofText(k); ok {
-		return v != differs
+		return v != differs || c.otherSpelling(k.argument(c.path[0].name).text)
 	}
 	t := c.judge(k)
 	return t.matches > 0 || t.unjudged > 0 || t.folded
@@ -91,11 +91,16 @@ func (c *condition) judge(k *call) tally {
 
 // enter judges value, which is what path[0] names.
 func (c *condition) enter(value string, path []step, t *tally) {
-	if path[0].each && value[0] == '[' {
+	switch {
+	case !path[0].each:
+		c.descend(value, path[1:], t)
+	case value[0] == '[':
 		c.elements(value, path, t)
-		return
+	case value[0] == '"' && mayBeList(unquote(value)):
+		t.unjudged++ // servers read lists from text
+	default:
+		c.descend(value, path[1:], t)
 	}
-	c.descend(value, path[1:], t)
 }
 
 // elements takes each element of an array, arrays within it included. A value
@@ -106,7 +111,14 @@ func (c *condition) elements(array string, path []step, t *tally) {
 		if !ok {
 			return
 		}
-		c.enter(element, path, t)
+		switch {
+		case element[0] == '[':
+			c.elements(element, path, t)
+		case element[0] == '"' && mayBeJSON(unquote(element)):
+			t.unjudged++
+		default:
+			c.descend(element, path[1:], t)
+		}
 	}
 }
 
@@ -154,9 +166,9 @@ func (c *condition) leaf(value string, t *tally) {
 	case '[':
 		c.leaves(value, t)
 	case '"':
-		t.add(c.matcher.match(unquote(value)))
+		t.add(c.textVerdict(unquote(value)))
 	default:
-		t.add(c.matcher.match(value))
+		t.add(c.scalarVerdict(value))
 	}
 }
 

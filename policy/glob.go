@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"path"
-	"strings"
-)
+import "strings"
 
 // CheckGlob reports whether pattern is a usable glob, with an [*InvalidError]
 // that holds the position if not.
@@ -12,16 +9,22 @@ import (
 //   - * is any text, ? one character, [a-z] and [!a-z] (or [^a-z]) a character of a
 //     class, {a,b} either alternative; \ takes its special meaning from one of
 //   - ? [ ] { } , ! ^ - \ and is itself before anything else.
-//   - A pattern with a / is about paths. The value is cleaned first (".", "..",
-//     "//", a slash at the end). * and ? and classes then stay within a segment and **
-//     crosses segments; * that fills a segment needs a character. dir/** includes
-//     dir, **/name includes name, and a/**/b includes a/b. A pattern that begins with neither / nor **
-//     is about relative paths only.
-//   - A path that climbs above where it begins with "..", or has a NUL, cannot be
-//     judged: it fails an allow row and fulfils the others.
+//   - In a pattern with a / * and ? and classes stay within a segment and ** crosses
+//     segments; * that fills a segment needs a character. dir/** includes dir,
+//     **/name includes name, and a/**/b includes a/b.
+//   - A pattern that begins with /, ~/ or ./ reads the value as a file path, cleaned
+//     first (".", "..", "//", a slash at the end). One that climbs above where it
+//     begins, or has a NUL or a backslash, cannot be judged; nor can one that begins
+//     with ~ or a drive unless the pattern does. A pattern that begins with a drive
+//     reads a path of Windows, and has no escapes.
+//   - A pattern with :// is an address: see compileAddress.
+//   - Any other pattern with a / takes the value as it is. A value with a "." or ".."
+//     segment cannot be judged, nor one that a receiver could read as another name for
+//     which the pattern says something else.
 //
-// In shells and in Python's fnmatch * crosses / or not by other rules: here it
-// does exactly when the pattern has no /.
+// What cannot be judged fails an allow row and fulfils the others. In shells and in
+// Python's fnmatch * crosses / or not by other rules: here it does exactly when the
+// pattern has no /.
 func CheckGlob(pattern string) error {
 	if _, err := compilePattern(MatchGlob, pattern); err != nil {
 		err.Field = "glob"
@@ -31,15 +34,51 @@ func CheckGlob(pattern string) error {
 }
 
 func compileGlob(field, pattern string) (matcher, *InvalidError) {
-	if strings.Contains(pattern, "/") {
-		return compilePathGlob(field, pattern)
+	switch {
+	case beginsDrive(pattern):
+		return compileDrive(field, pattern)
+	case strings.Contains(pattern, "://") && !isPathStart(pattern):
+		return compileAddress(field, pattern)
+	case !strings.Contains(pattern, "/"):
+		return compileText(field, pattern)
 	}
+	nodes, err := parseNodes(field, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if beginsPath(nodes) {
+		return compilePath(field, nodes)
+	}
+	return compileSlashes(field, nodes)
+}
+
+func isPathStart(pattern string) bool {
+	return strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "~/")
+}
+
+func parseNodes(field, pattern string) ([]globNode, *InvalidError) {
+	if !strings.ContainsAny(pattern, globSpecials) {
+		return literalNodes(pattern), nil
+	}
+	return parseGlob(field, pattern)
+}
+
+// compileText takes a pattern without a slash.
+func compileText(field, pattern string) (matcher, *InvalidError) {
 	if !strings.ContainsAny(pattern, globSpecials) {
 		return exactText(pattern), nil
 	}
 	nodes, err := parseGlob(field, pattern)
 	if err != nil {
 		return nil, err
+	}
+	return compilePlain(field, nodes)
+}
+
+// compilePlain takes nodes among which a slash is text like any other.
+func compilePlain(field string, nodes []globNode) (matcher, *InvalidError) {
+	if text, ok := literalText(nodes); ok {
+		return exactText(text), nil
 	}
 	if stars, ok := starPattern(nodes); ok {
 		return stars, nil
@@ -49,28 +88,8 @@ func compileGlob(field, pattern string) (matcher, *InvalidError) {
 	return emit.compile(field)
 }
 
-func compilePathGlob(field, pattern string) (matcher, *InvalidError) {
-	nodes := literalNodes(pattern)
-	if strings.ContainsAny(pattern, globSpecials) {
-		var err *InvalidError
-		if nodes, err = parseGlob(field, pattern); err != nil {
-			return nil, err
-		}
-	}
-	nodes, relative, err := cleanNodes(field, nodes)
-	if err != nil {
-		return nil, err
-	}
-	inner, err := compileCleaned(field, nodes)
-	if err != nil {
-		return nil, err
-	}
-	m := &pathMatcher{inner: inner, absolute: !relative && mayBeAbsolute(nodes)}
-	m.tree, m.isTree = inner.(treeOf)
-	return m, nil
-}
-
-func compileCleaned(field string, nodes []globNode) (matcher, *InvalidError) {
+// compileParted takes nodes among which a slash parts segments.
+func compileParted(field string, nodes []globNode) (matcher, *InvalidError) {
 	if text, ok := literalText(nodes); ok {
 		return exactText(text), nil
 	}
@@ -93,55 +112,6 @@ type treeOf string // ends with a slash
 func (m treeOf) match(text string) verdict {
 	below := string(m)
 	return verdictOf(text == below[:len(below)-1] || strings.HasPrefix(text, below))
-}
-
-// pathMatcher cleans a value before it is matched.
-type pathMatcher struct {
-	inner    matcher
-	absolute bool // whether an absolute path can match
-	isTree   bool
-	tree     treeOf // inner, if it is one: most are, and so it takes no detour
-}
-
-func (m *pathMatcher) match(text string) verdict { return m.matchCleaned(cleanPath(text)) }
-
-// matchCleaned takes what cleanPath returns.
-func (m *pathMatcher) matchCleaned(clean string, ok bool) verdict {
-	if !ok {
-		return unjudged
-	}
-	if clean[0] == '/' && !m.absolute {
-		return differs
-	}
-	if m.isTree {
-		return m.tree.match(clean)
-	}
-	return m.inner.match(clean)
-}
-
-// cleanPath is path.Clean for paths that stay at or below where they begin; ok is
-// false for others, and for paths with a NUL, at which C programs stop reading.
-func cleanPath(text string) (clean string, ok bool) {
-	if strings.IndexByte(text, 0) >= 0 || strings.Contains(text, "..") && climbs(text) {
-		return "", false
-	}
-	return path.Clean(text), true
-}
-
-func climbs(text string) bool {
-	depth := 0
-	for segment := range strings.SplitSeq(text, "/") {
-		switch segment {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return true
-			}
-		default:
-			depth++
-		}
-	}
-	return false
 }
 
 // compile makes the regular expression of what was emitted.

@@ -49,7 +49,7 @@ func closes(rest []globNode, closed bool) bool {
 // slash writes a slash, and with it a ** that fills a segment: dir/** is dir too,
 // and a/**/b is a/b.
 func (e *globEmitter) slash(rest []globNode, closed bool) (taken int) {
-	if len(rest) == 0 || rest[0].kind != globDeep || !closes(rest[1:], closed) {
+	if !e.paths || len(rest) == 0 || rest[0].kind != globDeep || !closes(rest[1:], closed) {
 		e.out.WriteByte('/')
 		return 0
 	}

@@ -63,7 +63,7 @@ func TestGlobs(t *testing.T) {
 		// stars
 		{"**", "", "yes"}, {"***", "a/b", "yes"}, {"a*b*c", "a1b2c", "yes"}, {"a*b*c", "acb", "no"}, {"a*a", "a", "no"}, {"*ab*", "xabx", "yes"}, {"*a*b*", "ba", "no"}, {"*ab*ab*", "ab", "no"}, {"*ab*ab*", "abab", "yes"}, {"*aba*b", "abab", "yes"},
 		{"a***b/c", "a/x/b/c", "yes"}, {"*/*", "a/b", "yes"}, {"*/*", "/b", "no"}, {"/*", "/", "no"}, {"/*", "/a", "yes"}, {"a/*b", "a/b", "yes"},
-		{"a/**", "a/", "yes"}, {"a/**", "ab", "no"}, {"a*/**", "ab", "yes"}, {"**/", "a/b", "yes"}, {"**/**", "a", "yes"}, {"a/**/", "a/b/c", "yes"},
+		{"a/**", "a/", "yes"}, {"a/**", "ab", "no"}, {"a*/**", "ab", "yes"}, {"**/", "a/b/", "yes"}, {"**/", "a/b", "unknown"}, {"**/**", "a", "yes"}, {"a/**/", "a/b/c/", "yes"}, {"a/**/", "a/b/c", "unknown"},
 		{"/a/**/b", "/a/b", "yes"}, {"/a/**/b", "/a/x/y/b", "yes"}, {"/a/**/b", "/a/xb", "no"}, {"/a/**/b", "/ab", "no"}, {"/**/b", "/b", "yes"}, {"/**/b", "/x/b", "yes"}, {"/**/b", "/xb", "no"},
 		{"/a/**/**/b", "/a/b", "yes"}, {"/a/**/**", "/a", "yes"}, {"/a/**/b/**", "/a/b", "yes"}, {"/a/**b", "/a/b", "yes"}, {"/a/**b", "/a/x/yb", "yes"}, {"/{a/**,c}/b", "/a/b", "yes"}, {"/{a/**,c}/b", "/a/x/b", "yes"}, {"/{a,*}/b", "/x/b", "yes"},
 		{"**/**/b", "b", "yes"}, {"**/a/**/b", "a/b", "yes"}, {"**/a/**/b", "/x/a/b", "yes"},
@@ -74,10 +74,23 @@ func TestGlobs(t *testing.T) {
 		// text that is special to RE2 and not to globs
 		{"a.b*", "axb", "no"}, {"(a|b)+*", "(a|b)+", "yes"}, {"^a$?", "^a$x", "yes"}, {"a?", "a\n", "yes"},
 		// paths
-		{"./a", "a", "yes"}, {"./a", "/a", "no"}, {"./", ".", "yes"}, {"./**", "a/b", "yes"}, {"./**", "/a", "no"}, {"a/./b", "a/b", "yes"},
-		{"/", "/", "yes"}, {"/", "//", "yes"}, {"/", "/a", "no"}, {"a//b*", "a/bc", "yes"}, {"a/b*/", "a/bc/", "yes"}, {"//a*", "/ab", "yes"},
+		{"./a", "a", "yes"}, {"./a", "/a", "no"}, {"./", ".", "yes"}, {"./**", "a/b", "yes"}, {"./**", "/a", "no"}, {"a/./b", "a/b", "refused"}, {"/a/./b", "/a/b", "yes"},
+		{"/", "/", "yes"}, {"/", "//", "yes"}, {"/", "/a", "no"}, {"a//b*", "a/bc", "unknown"}, {"/a//b*", "/a/bc", "yes"}, {"a/b*/", "a/bc/", "yes"}, {"//a*", "/ab", "yes"},
 		{"/a/**", "/a/../a/b", "yes"}, {"/a/**", "/a/..", "no"}, {"/a/**", "/..", "unknown"}, {"/a/**", "a\x00", "unknown"}, {"a/b", "a/b/../../..", "unknown"},
-		{"a/..b", "a/..b", "yes"}, {"a/...", "a/...", "yes"},
+		{"a/..b", "a/..b", "yes"}, {"a/...", "a/...", "yes"}, {"~/a/**", "~/a/b", "yes"}, {"~/a/**", "~/a/../b", "no"}, {"~/**", "~/../b", "unknown"},
+		{"/a/**", "~/b", "unknown"}, {"./**", "~/b", "unknown"}, {"~/**", "/b", "no"}, {"/a/**", `/a\b`, "unknown"}, {"/a/**", "/a/%2e%2e/b", "unknown"}, {"/a/**", "/a/b%20c", "yes"},
+		{"./**", "C:/b", "unknown"}, {"./**", "C:", "unknown"}, {"{/a,/b}/**", "/c/../b", "yes"}, {"{/a,b}/**", "b/../c", "unknown"},
+		// names with slashes, as they are
+		{"a/*", "a/b", "yes"}, {"a/*", "c/../a/b", "unknown"}, {"a/*", "./a/b", "unknown"}, {"a/*", "a/.", "unknown"}, {"a/*", `a/..\b`, "unknown"}, {"a/*", "a/%2e%2E/b", "unknown"},
+		{"a/*", "a/%252e%252e/b", "unknown"}, {"a/*", "a/..;x/b", "unknown"}, {"a/*", "a/.. /b", "unknown"}, {"a/*", "a/b%2Fc", "unknown"}, {"a/**", "a/b%2Fc", "yes"}, {"a/*", "a/b%20c", "yes"},
+		{"a/*", "a//b", "unknown"}, {"a/*", "a/b/", "unknown"}, {"a/*", "/a/b", "unknown"}, {"a/*", "b/c", "no"}, {"a/*", "A/b", "no"}, {"a/*", "a/.\t./b", "unknown"}, {"a/**", "a/%ff", "unknown"},
+		{"a/*", "a/%25252525252e", "unknown"}, {"a%2Fb/*", "a%2Fb/c", "yes"}, {"a%2Fb/*", "a/b/c", "unknown"}, {"a/b/", "a/b/", "yes"}, {"a/b/", "a/b", "unknown"}, {"a/100%", "a/100%", "yes"}, {"{a%20,b}/c", "a%20/c", "yes"}, {"{a%2F,b}/c", "a%2F/c", "unknown"},
+		{"a/*", "a/b?c", "yes"}, {"a/*:v?", "a/b:v1", "yes"}, {"refs/heads/*", "refs/heads/x", "yes"}, {"refs/heads/*", "refs/heads/x/../y", "unknown"}, {"**/.env", "/a/.env", "yes"}, {"**/.env", "a//.env", "yes"},
+		// paths of Windows
+		{`C:\a\**`, `C:\a\b`, "yes"}, {`C:\a\**`, `c:/a/b`, "yes"}, {`c:/a/**`, `C:\a`, "yes"}, {`C:\a\**`, `C:\A\b`, "unknown"}, {`C:\a\**`, `C:\b`, "no"}, {`C:\a\**`, `C:\a\..\b`, "no"},
+		{`C:\a\**`, `C:\..\..\b`, "unknown"}, {`C:\a\**`, `\a\b`, "unknown"}, {`C:\a\**`, `C:a`, "unknown"}, {`C:\a\**`, `C:`, "unknown"}, {`C:\a\**`, `\\host\a`, "unknown"}, {`C:\a\**`, `a\b`, "no"}, {`C:\a\**`, `..\b`, "unknown"},
+		{`C:\a\**`, `C:\a.\b`, "unknown"}, {`C:\a\**`, `C:\a \b`, "unknown"}, {`C:\a\**`, `C:\b:s`, "unknown"}, {`C:\a\**`, `C:\AB~1`, "unknown"}, {`C:\a\**`, "C:\\a\x00", "unknown"}, {`C:\a\**`, "", "unknown"}, {`C:\a\..\b`, "", "refused"}, {`C:\a\[b`, "", "refused"},
+		{`C:\a`, `C:\a\.\`, "yes"},
 	} {
 		if got := judge(t, policy.MatchGlob, c.pattern, c.text); got != c.want {
 			t.Errorf("%q and %q: got %s, want %s", c.pattern, c.text, got, c.want)
@@ -169,7 +182,8 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		text = strings.ToValidUTF8(text, "")
 		got := judge(t, policy.MatchGlob, pattern, text)
-		if got == "refused" || len(pattern) > 12 || len(text) > 12 || strings.ContainsAny(pattern, `[{\`) {
+		if got == "refused" || len(pattern) > 12 || len(text) > 12 || strings.ContainsAny(pattern, `[{\`) ||
+			strings.ContainsAny(text, `%\`) || strings.Contains(pattern, "%") || strings.Contains(pattern, "://") || strings.Contains(pattern, ":/") {
 			return
 		}
 		want := map[answer]string{yes: "yes", no: "no", unknown: "unknown"}[refMatch(policy.Condition{Pattern: pattern}, text)]

@@ -233,16 +233,45 @@ func refMatch(c policy.Condition, text string) answer {
 	if !strings.Contains(c.Pattern, "/") {
 		return answerOf(refGlob(tokens(c.Pattern, false), text))
 	}
+	if !strings.HasPrefix(c.Pattern, "/") && !strings.HasPrefix(c.Pattern, "./") && !strings.HasPrefix(c.Pattern, "~/") {
+		return refSlashes(c.Pattern, text)
+	}
 	clean, ok := refClean(text)
-	if !ok {
+	if !ok || strings.Contains(text, `\`) || strings.HasPrefix(clean, "~") && c.Pattern[0] != '~' || regexp.MustCompile(`^[a-zA-Z]:`).MatchString(clean) {
 		return unknown
 	}
-	relative := !strings.HasPrefix(c.Pattern, "/") && !strings.HasPrefix(c.Pattern, "**")
-	if relative && strings.HasPrefix(clean, "/") {
+	if c.Pattern[0] != '/' && strings.HasPrefix(clean, "/") {
 		return no
 	}
 	pattern, _ := refClean(c.Pattern)
 	return answerOf(refGlob(tokens(pattern, true), clean))
+}
+
+// refSlashes judges names that are no paths. It knows no escapes and backslashes.
+func refSlashes(pattern, text string) answer {
+	for segment := range strings.SplitSeq(text, "/") {
+		segment, _, _ = strings.Cut(segment, ";")
+		if segment = strings.Trim(segment, " "); segment == "." || segment == ".." {
+			return unknown
+		}
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return unknown
+	}
+	absolute := strings.HasPrefix(pattern, "**")
+	exact := (absolute || !strings.HasPrefix(text, "/")) && refGlob(tokens(pattern, true), text)
+	form := refCollapse(text)
+	if absolute && strings.HasPrefix(text, "/") {
+		form = "/" + form
+	}
+	if loose := refGlob(tokens(refCollapse(pattern), true), form); loose != exact {
+		return unknown
+	}
+	return answerOf(exact)
+}
+
+func refCollapse(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "/"), func(s string) bool { return s == "" }), "/")
 }
 
 func answerOf(ok bool) answer {
@@ -260,7 +289,7 @@ func refClean(text string) (string, bool) {
 	for segment := range strings.SplitSeq(text, "/") {
 		switch {
 		case segment == "" || segment == ".":
-		case segment == ".." && len(kept) == 0:
+		case segment == ".." && (len(kept) == 0 || strings.HasPrefix(text, "~") && len(kept) == 1):
 			return "", false
 		case segment == "..":
 			kept = kept[:len(kept)-1]
@@ -292,6 +321,7 @@ func above(text string) bool     { return text == "" || strings.HasSuffix(text, 
 
 func tokens(pattern string, paths bool) []token {
 	var out []token
+	pattern = regexp.MustCompile(`\*{3,}`).ReplaceAllString(pattern, "**")
 	rest := pattern
 	for paths && strings.HasPrefix(rest, "**/") && rest != "**/" {
 		out, rest = append(out, token{stretch: above}), rest[3:]

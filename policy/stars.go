@@ -20,6 +20,8 @@ func starPattern(nodes []globNode) (starMatcher, bool) {
 		switch n.kind {
 		case globText:
 			parts[len(parts)-1] += n.text
+		case globSlash:
+			parts[len(parts)-1] += "/"
 		case globStar, globDeep:
 			parts = append(parts, "")
 		default:
