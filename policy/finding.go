@@ -58,6 +58,10 @@ const (
 	FindingEmptyCircle Code = "empty_circle"
 	// FindingUnreachable: the row wants more approvals than people can give.
 	FindingUnreachable Code = "unreachable_quorum"
+	// FindingAnyProgram: the row allows a program that runs any other.
+	FindingAnyProgram Code = "any_program"
+	// FindingException: the row is an exception from another that allows all commands.
+	FindingException Code = "exception"
 	// FindingNobody: the row speaks for nobody.
 	FindingNobody Code = "grants_nobody"
 )

@@ -82,13 +82,6 @@ func nobodyMeans(r *rule) string {
 	return "it gives nobody anything"
 }
 
-// checkCommand finds globs that are not about the words of one command.
-func (l *linter) checkCommand(r *rule) {
-	if c := &r.area.command; c.kind == globCommand && len(c.words) == 0 && r.effect == Allow {
-		l.report(r, FindingNeverMatches, "a glob is about the words of one command, and this is more than that or not known before it runs")
-	}
-}
-
 // overruling returns a deny row that holds whenever r does.
 func (l *linter) overruling(r *rule) *rule {
 	if r.effect == Deny || len(r.row.Grants) == 0 {

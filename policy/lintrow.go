@@ -72,11 +72,11 @@ func (l *linter) quorum(r *rule) {
 		}
 	}
 	if needed := settings.Needed(); can < needed {
-		l.report(r, FindingUnreachable, "it wants %s, and %s can approve", number(needed, "approval", "approvals"), number(can, "person", "people"))
+		l.report(r, FindingUnreachable, "it wants %s, and %s can approve", inWords(needed, "approval", "approvals"), inWords(can, "person", "people"))
 	}
 }
 
-func number(n int, one, more string) string {
+func inWords(n int, one, more string) string {
 	switch n {
 	case 0:
 		return "nobody"
