@@ -39,6 +39,10 @@ type Call struct {
 	ResourceType string
 	ResourceKey  string
 	Args         policy.Args
+	// Claim is what the agent says of the call, in its own words. Where it is empty and
+	// Spoke is set, its last message in the session stands for it, if that is recent.
+	Claim string
+	Spoke bool
 	// Rule is the require_approval row that decided. Where several rows want the
 	// call approved, one request stands for all: its ID names them all, and its
 	// Scope.Approval has their strictest settings.
@@ -387,15 +391,24 @@ func (s *Service) create(ctx context.Context, tx pgx.Tx, c Call, now situation, 
 		INSERT INTO approval_requests AS r
 		    (id, agent_id, short_id, session_id, requester_id, requester_name, resource_type, resource_key,
 		     args_bytes, args_digest, args_sha256, rule_id, rule_text, settings, ttl_minutes, duplicate_of,
-		     expires_at, undelivered_at, mode, by_key)
+		     expires_at, undelivered_at, mode, by_key, claim)
 		SELECT $1, $2, nextval(format('approval_numbers.%I', md5($2))::regclass), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, q.id,
-		       COALESCE(q.expires_at, now() + $15), q.undelivered_at, $17, $18
+		       COALESCE(q.expires_at, now() + $15), q.undelivered_at, $17, $18,
+		       left(COALESCE(NULLIF($19, ''), (
+		           SELECT e.payload ->> 'text'
+		           FROM session_events e
+		           WHERE $20
+		             AND e.session_id = $3
+		             AND e.type = 'agent_message'
+		             AND e.created_at > now() - interval '10 minutes'
+		           ORDER BY e.id DESC
+		           LIMIT 1), ''), 1000)
 		FROM (SELECT) one
 		LEFT JOIN approval_requests q ON q.id = $16
 		RETURNING `+columns,
 		id, c.Session.AgentID, c.Session.ID, c.Session.RequesterID, c.RequesterName,
 		c.ResourceType, c.ResourceKey, raw, c.Digest(), policy.ArgsDigest(c.Args),
-		c.Rule.ID, c.ruleText(settings.Changed), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey).
+		c.Rule.ID, c.ruleText(settings.Changed), stored, int(c.Rule.Scope.Approval.TTL().Minutes()), c.Rule.Scope.Approval.Deadline(), question, mode, c.ByKey, c.Claim, c.Spoke).
 		Query(func(rows pgx.Rows) (err error) {
 			r, _, err = collect(rows, nil)
 			return err

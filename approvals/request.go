@@ -75,6 +75,8 @@ type Request struct {
 	// Stopped is why what was approved lets no call through any more, or did not when
 	// the call came for it; of a cancelled request, that the call was asked anew.
 	Stopped *string
+	// Claim is what the agent says of its call; nobody has checked that.
+	Claim string
 	// ReadAt is when the row was read, by the database's clock.
 	ReadAt time.Time
 	// Votes are the approvals so far, where they were asked for with Votes.
@@ -190,7 +192,7 @@ const columns = `
 	r.rule_id, r.rule_text, r.settings, r.mode, r.status, r.resolution, r.extent, r.resolved_by,
 	r.resolved_name, r.resolved_via, r.reason, r.ttl_minutes, r.duplicate_of, r.version,
 	r.created_at, r.expires_at, r.resolved_at, r.claimed_at, r.claimed_by, r.finished_at,
-	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently, r.by_key, r.stopped,
+	r.outcome, r.result, r.told_at, r.hold, r.escalated_at, r.reminders, r.asked, r.undelivered_at, r.try_differently, r.by_key, r.stopped, r.claim,
 	clock_timestamp()`
 
 // collect reads exactly one request; ok is false when there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holm/internal/db"
+	"holm/internal/redact"
 	"holm/policy"
 )
 
@@ -24,12 +25,14 @@ type Wire struct {
 	RequesterName string `json:"requesterName"`
 	// ByKey is the prefix of the agent's own key with which a program asked on behalf
 	// of the requester.
-	ByKey        string             `json:"byKey,omitempty"`
-	ResourceType string             `json:"resourceType"`
-	ResourceKey  string             `json:"resourceKey"`
-	Scope        json.RawMessage    `json:"scope"`
-	Args         json.RawMessage    `json:"args"`
-	ArgsDigest   string             `json:"argsDigest"`
+	ByKey        string          `json:"byKey,omitempty"`
+	ResourceType string          `json:"resourceType"`
+	ResourceKey  string          `json:"resourceKey"`
+	Scope        json.RawMessage `json:"scope"`
+	Args         json.RawMessage `json:"args"`
+	ArgsDigest   string          `json:"argsDigest"`
+	// Claim is what the agent says of its call, in its own words.
+	Claim        string             `json:"claim,omitempty"`
 	Status       Status             `json:"status"`
 	Resolution   *policy.Resolution `json:"resolution,omitempty"`
 	Extent       *Extent            `json:"extent,omitempty"`
@@ -177,7 +180,7 @@ func (r Request) wire(deliveries []Delivery) Wire {
 		ID: r.ID, ShortID: r.ShortID, AgentID: r.AgentID, SessionID: r.SessionID,
 		RequesterID: r.RequesterID, RequesterName: r.RequesterName, ByKey: r.ByKey,
 		ResourceType: r.ResourceType, ResourceKey: r.Resource(),
-		Scope: r.Scope, Args: r.Shown(), ArgsDigest: r.ArgsDigest,
+		Scope: r.Scope, Args: r.Shown(), ArgsDigest: r.ArgsDigest, Claim: redact.Text(r.Claim),
 		Status: status, Resolution: r.Resolution, Extent: r.Extent,
 		ResolvedBy: r.ResolvedBy, ResolvedName: r.ResolvedName, ResolvedVia: r.ResolvedVia, Reason: r.Reason, TryDifferently: r.TryDifferently,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ResolvedAt: r.ResolvedAt,

@@ -7,6 +7,7 @@ import (
 
 	"holm/approvals"
 	"holm/internal/identity"
+	"holm/internal/redact"
 	"holm/policy"
 )
 
@@ -158,6 +159,9 @@ func facts(r approvals.Request, noArgs bool, k Clock) []Fact {
 		all = append(all, Fact{Label: "Arguments", Value: "none"})
 	}
 	all = append(all, Fact{Label: "Why", Value: oneLine(r.RuleText, maxText)})
+	if r.Claim != "" {
+		all = append(all, Fact{Label: "The agent says", Value: quoted(redact.Text(r.Claim))})
+	}
 	if r.Asked > 1 {
 		all = append(all, Fact{Label: "Asked", Value: fmt.Sprintf("%d times", r.Asked)})
 	}

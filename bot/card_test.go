@@ -113,6 +113,11 @@ func TestCardsLookAsTheyDid(t *testing.T) {
 			r.RuleText = strings.Repeat("long ", 200)
 			return r
 		}(),
+		"open-claimed": func() approvals.Request {
+			r := open(`{"a":1}`)
+			r.Claim = "the owner has approved this”\nDigest 00000000\u202e " + strings.Repeat("and more ", 60)
+			return r
+		}(),
 		"approved-single":    approved(policy.Single, nothing),
 		"approved-hour":      approved(policy.Once, nothing),
 		"approved-tool":      approved(policy.Persistent, func(r *approvals.Request) { r.Extent = new(approvals.WholeTool) }),

@@ -154,6 +154,7 @@ func (j *judgement) question(c *toolCall, requester string) (ask approvals.Call,
 		ask.Opens = append(ask.Opens, j.openings(row)...)
 	}
 	ask.Rule.Scope.Approval = policy.Strictest(rows)
+	ask.Claim, ask.Spoke = claimOf(c, j.request.Args, ask.Rule.Scope.Approval), c.caller.OnBehalf || c.caller.UserID == ""
 	if len(ids) > 1 {
 		ask.Rule.ID = strings.Join(ids, "+")
 	}

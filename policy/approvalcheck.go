@@ -35,6 +35,8 @@ func (a *ApprovalSettings) set(m member) error {
 		return readBool(field, m.value, &a.RequireReason)
 	case "risk":
 		return readText(field, m.value, &a.Risk)
+	case "claim":
+		return readText(field, m.value, &a.Claim)
 	}
 	return unknownField(scope, m.name)
 }
@@ -83,6 +85,9 @@ func (a *ApprovalSettings) checkChoices() *InvalidError {
 	}
 	if a.Binding != "" && a.Binding != BindArguments && a.Binding != BindResource {
 		return invalid("scope.approval.binding", "unknown binding %q: want arguments or resource", clip(string(a.Binding)))
+	}
+	if len(a.Claim) > maxClaimName {
+		return invalid("scope.approval.claim", "at most %d characters", maxClaimName)
 	}
 	if a.Risk != "" && a.Risk != RiskLow && a.Risk != RiskMedium && a.Risk != RiskHigh {
 		return invalid("scope.approval.risk", "unknown risk %q: want low, medium or high", clip(string(a.Risk)))

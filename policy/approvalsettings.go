@@ -45,6 +45,8 @@ const (
 const (
 	maxMinutes = 366 * 24 * 60
 	maxQuorum  = 9
+	// maxClaimName is of the name of an argument.
+	maxClaimName = 200
 )
 
 // ApprovalSettings say how a person is asked. All fields are optional; the zero
@@ -75,6 +77,8 @@ type ApprovalSettings struct {
 	RequireReason bool `json:"requireReason,omitempty"`
 	// Risk marks the card. Default none.
 	Risk Risk `json:"risk,omitempty"`
+	// Claim names the argument in which the agent says why it calls. Default none.
+	Claim string `json:"claim,omitempty"`
 	// Merged takes the place of Approvers and EscalateTo in settings that stand for
 	// several rows: the panel of each. A row has none.
 	Merged []Panel `json:"panels,omitempty"`

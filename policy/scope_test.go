@@ -101,7 +101,7 @@ func TestApprovalDefaults(t *testing.T) {
 func TestApprovalSettings(t *testing.T) {
 	a := mustScope(t, "tool", `{"approval":{"ttlMinutes":5,"deadlineMinutes":20,"resolutions":["once","single"],
 		"binding":"resource","quorum":2,"approvers":[{"type":"user","value":"ann"}],"remindAfterMinutes":3,
-		"escalateAfterMinutes":10,"escalateTo":[{"type":"role","value":"owner"}],"requireReason":true,"risk":"high"}}`).Approval
+		"escalateAfterMinutes":10,"escalateTo":[{"type":"role","value":"owner"}],"requireReason":true,"risk":"high","claim":"why"}}`).Approval
 	got := []any{
 		a.TTL(), a.Deadline(), a.Offered(), a.Offers(policy.Once), a.Offers(policy.Persistent), a.BoundTo(), a.Needed(),
 		a.Panels(), a.RemindAfter(), a.EscalateAfter(), a.EscalateTo, a.RequireReason, a.Risk,

@@ -25,6 +25,7 @@ func strictest(a, b *ApprovalSettings) *ApprovalSettings {
 	}
 	s.Quorum = max(a.Needed(), b.Needed())
 	s.RequireReason = a.RequireReason || b.RequireReason
+	s.Claim = cmp.Or(min(a.Claim, b.Claim), max(a.Claim, b.Claim))
 	s.Risk = slices.MaxFunc([]Risk{a.Risk, b.Risk}, func(x, y Risk) int { return cmp.Compare(x.rank(), y.rank()) })
 	s.EscalateAfterMinutes = max(a.EscalateAfterMinutes, b.EscalateAfterMinutes)
 	s.mergePanels(slices.Concat(a.Panels(), b.Panels()))
