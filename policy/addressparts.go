@@ -7,7 +7,6 @@ type addressParts struct {
 	parts [addressPartCount][]globNode
 	named [addressPartCount]bool // the pattern has the part, if only as empty text
 	at    addressPart            // the part that is being read
-	next  byte                   // of a delimiter that is being read: what has to come
 }
 
 type addressPart int

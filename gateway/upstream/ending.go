@@ -28,7 +28,7 @@ func (e *ending) because(err error) {
 func (e *ending) lost() <-chan struct{} { return e.done }
 
 // errPanicked is the reason of links whose reader or writer failed in Holm.
-var errPanicked = errors.New("Holm failed while it spoke with the server; its log says why")
+var errPanicked = errors.New("failed inside Holm while it spoke with the server; the log of Holm says why")
 
 // task runs do in a goroutine of wg; a panic there ends the link.
 func (e *ending) task(wg *sync.WaitGroup, log *slog.Logger, do func()) {

@@ -10,7 +10,6 @@ type options struct {
 	long   map[string]bool
 	// longValues are long options with a value behind = or in the next word.
 	longValues map[string]bool
-	plus       bool // + begins an option as well
 }
 
 // skip returns the words after the options; false if one is not known.
