@@ -7,16 +7,27 @@ import (
 	"holm/bot"
 )
 
+// notedCard is the message of a card, once the bot has stored which message that is.
+func (w *world) notedCard(who string, r approvals.Request) bot.MessageRef {
+	w.t.Helper()
+	ref := w.card(who, r).ref
+	w.poll("the card is noted", func() (found bool) {
+		must("", w.pool.QueryRow(w.ctx, `SELECT EXISTS (SELECT FROM card_deliveries WHERE request_id = $1 AND message = $2)`, r.ID, ref.Message).Scan(&found))
+		return found
+	})
+	return ref
+}
+
 // TestWordsThatAnswerACardDecideNothing, and are no word to the agent.
 func TestWordsThatAnswerACardDecideNothing(t *testing.T) {
 	w := newWorld(t)
 	w.owner("ann")
 	r := w.ask(`{"n":1}`)
-	card := w.card("ann", r)
+	card := w.notedCard("ann", r)
 	for _, text := range []string{"yes", "OK!", "👍", "👍🏽", "go ahead", ":+1:"} {
 		contains(t, w.says("ann", text), "Nothing is decided about request #1", "approve main#1")
 	}
-	contains(t, w.replies("ann", card.ref, "looks good to me"), "Nothing is decided about request #1")
+	contains(t, w.replies("ann", card, "looks good to me"), "Nothing is decided about request #1")
 	if now := w.now(r); now.Status != approvals.Pending {
 		t.Errorf("request is %s", now.Status)
 	}
@@ -34,11 +45,11 @@ func TestAReplyNamesItsRequest(t *testing.T) {
 	w := newWorld(t)
 	w.owner("ann")
 	first, second := w.ask(`{"n":1}`), w.ask(`{"n":2}`)
-	contains(t, w.replies("ann", w.card("ann", second).ref, "reject too early"), "Rejected: request #2")
+	contains(t, w.replies("ann", w.notedCard("ann", second), "reject too early"), "Rejected: request #2")
 	wantRejected(t, w.now(second), "Ann", "too early")
-	contains(t, w.replies("ann", w.card("ann", second).ref, "approve #1"), "Approved once: request #1")
+	contains(t, w.replies("ann", w.notedCard("ann", second), "approve #1"), "Approved once: request #1")
 	third := w.ask(`{"n":3}`)
-	ref := w.card("ann", third).ref
+	ref := w.notedCard("ann", third)
 	contains(t, w.replyTo("ann", func() { // in the thread below the card
 		w.store(bot.Event{Kind: bot.Text, Identity: "ann", Direct: true, Text: "approve", Message: bot.MessageRef{Chat: ref.Chat, Message: "x", Thread: ref.Message}})
 	}), "Approved once: request #3")
