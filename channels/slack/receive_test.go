@@ -299,9 +299,11 @@ func TestOnePersonsEventsAreStoredInTheirOrder(t *testing.T) {
 	}
 	var texts []string
 	for _, ev := range s.inbox.wait(t, s.Channel, 3) {
-		texts = append(texts, ev.Text)
+		if ev.Text != "three" { // bob's, which has waited for none of ann's
+			texts = append(texts, ev.Text)
+		}
 	}
-	if diff := cmp.Diff([]string{"three", "one", "two"}, texts); diff != "" {
+	if diff := cmp.Diff([]string{"one", "two"}, texts); diff != "" {
 		t.Error(diff)
 	}
 }
