@@ -54,8 +54,10 @@ func (l *lock) sign() error {
 // release lets others in. The file stays: removing it could let two processes lock two files of
 // the same name.
 func (l *lock) release() error {
-	if err := l.file.Close(); err != nil {
-		return fmt.Errorf("close lock file: %w", err)
+	// Unlocked by itself: a program that this process starts in this moment has a copy
+	// of the file until it runs, and the kernel keeps the lock for that.
+	if err := errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close()); err != nil {
+		return fmt.Errorf("release lock file: %w", err)
 	}
 	return nil
 }
