@@ -176,6 +176,9 @@ func refFind(value any, path []string) refFound {
 	if !each {
 		return refFind(inner, path[1:])
 	}
+	if text, ok := inner.(string); ok && strings.ContainsAny(text, ",\n") {
+		return refFound{opaque: true} // perhaps a list
+	}
 	var all refFound
 	for _, element := range refFlatten(inner) {
 		one := refFind(element, path[1:])
@@ -229,6 +232,9 @@ func refMatch(c policy.Condition, text string) answer {
 		where.Longest()
 		at := where.FindStringIndex(text)
 		return answerOf(at != nil && at[0] == 0 && at[1] == len(text))
+	}
+	if c.Pattern == "true" && text != "true" { // the generators have no other pattern that is a truth value
+		return map[bool]answer{true: no, false: unknown}[slices.Contains([]string{"", "null", "false"}, text)]
 	}
 	if !strings.Contains(c.Pattern, "/") {
 		return answerOf(refGlob(tokens(c.Pattern, false), text))
