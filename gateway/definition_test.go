@@ -157,7 +157,7 @@ func TestAToolThatIsListedAnewIsAnotherTool(t *testing.T) {
 						}
 						return
 					}
-					for deadline := time.Now().Add(time.Minute); r.gateway.Definition("fix", "mcp__fix__record") == before; time.Sleep(5 * time.Millisecond) {
+					for deadline := time.Now().Add(5 * time.Minute); r.gateway.Definition("fix", "mcp__fix__record") == before; time.Sleep(5 * time.Millisecond) {
 						if time.Now().After(deadline) {
 							t.Fatal("the change is not known")
 						}
@@ -181,7 +181,7 @@ func TestAToolThatIsListedAnewIsAnotherTool(t *testing.T) {
 func (r *rig) listed(holds func(string) bool) {
 	r.t.Helper()
 	session := r.client(nil)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		list, err := session.ListTools(context.Background(), nil)
 		if err != nil {
 			r.t.Fatal(err)
@@ -220,7 +220,7 @@ func TestAServerThatIsAwayEndsNoApproval(t *testing.T) {
 	if err := os.Rename(away, program); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if got := r.enforced(0); strings.HasPrefix(got, "recorded") {
 			break
 		} else if time.Now().After(deadline) {

@@ -60,7 +60,7 @@ var ways = map[string]way{
 	"mcp": func(r *rig) <-chan string { return r.held(r.client(nil).ID(), `{'n':1}`) },
 	"enforce": func(r *rig) <-chan string {
 		done := make(chan string, 1)
-		go func() { done <- r.enforced(time.Minute) }()
+		go func() { done <- r.enforced(10 * time.Minute) }()
 		return done
 	},
 }
