@@ -246,7 +246,7 @@ func later(ctx context.Context, s *mcp.ClientSession, tool string, args any) <-c
 // asked waits for the newest request to be in the given status.
 func (r *rig) asked(status approvals.Status) approvals.Request {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		list, err := approvals.List(context.Background(), r.pool, agentName, approvals.Filter{})
 		if err != nil {
 			r.t.Fatal(err)
